@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* What we ask of the compiler, by name. GNU C17, gcc >= 12 or clang >= 14. */
+#ifndef RB_COMPILER_H
+#define RB_COMPILER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#define noinline    __attribute__((noinline))
+#define inlined     static inline __attribute__((always_inline))
+#define unused      __attribute__((unused))
+
+/* Two adjacent 64-byte lines are fetched together on x86, and a line has 128 bytes on Apple and some Arm servers: what two
+ * threads write must lie this far apart. */
+#define LINE_PAIR       128
+#define line_pair_align __attribute__((aligned(LINE_PAIR)))
+
+#define STRING_(x) #x
+#define STRING(x)  STRING_(x)
+
+/* CHECK=1 builds verify what readers touch (account.h) and widen race windows (race.h). */
+#ifndef CHECK
+#define CHECK 0
+#endif
+
+/* TRACE=1 builds record events and time single frees (trace.h); in the others these points are empty. */
+#ifndef TRACE
+#define TRACE 0
+#endif
+
+#if defined(__SANITIZE_THREAD__)
+#define UNDER_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define UNDER_TSAN 1
+#endif
+#endif
+#ifndef UNDER_TSAN
+#define UNDER_TSAN 0
+#endif
+
+#endif
