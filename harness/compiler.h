@@ -13,8 +13,8 @@
 #define inlined     static inline __attribute__((always_inline))
 #define unused      __attribute__((unused))
 
-/* Two adjacent 64-byte lines are fetched together on x86, and a line has 128 bytes on Apple and some Arm servers: what two
- * threads write must lie this far apart. */
+/* Two adjacent 64-byte lines are fetched together on x86, and a line has 128 bytes on Apple and some Arm servers: what
+ * two threads write must lie this far apart. */
 #define LINE_PAIR       128
 #define line_pair_align __attribute__((aligned(LINE_PAIR)))
 
@@ -33,13 +33,21 @@
 
 #if defined(__SANITIZE_THREAD__)
 #define UNDER_TSAN 1
+#elif defined(__SANITIZE_ADDRESS__)
+#define UNDER_ASAN 1
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define UNDER_TSAN 1
+#elif __has_feature(address_sanitizer)
+#define UNDER_ASAN 1
 #endif
 #endif
 #ifndef UNDER_TSAN
 #define UNDER_TSAN 0
 #endif
+#ifndef UNDER_ASAN
+#define UNDER_ASAN 0
+#endif
+#define UNDER_SANITIZER (UNDER_TSAN || UNDER_ASAN)
 
 #endif

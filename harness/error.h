@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The one way to fail: a line on stderr, "reclaimbench: STATUS: wanted ..., found ...: do ...", an exit status, no row.
  *
- * STATUS is one of the row's words (see row.h); scripts/run reads it to fill the `status` column of a trial that could not
- * write a row itself. Exit status: 2 for what the user can set right (options, missing packages, missing permission), 1 for a
- * broken invariant or binding. */
+ * STATUS is one of the row's words (see row.h); scripts/run reads it to fill the `status` column of a trial that could
+ * not write a row itself. Exit status: 2 for what the user can set right (options, missing packages, missing
+ * permission), 1 for a broken invariant or binding. */
 #ifndef RB_ERROR_H
 #define RB_ERROR_H
 

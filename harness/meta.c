@@ -36,7 +36,8 @@ void *meta_alloc(size_t bytes)
     bytes = (bytes + LINE_PAIR - 1) / LINE_PAIR * LINE_PAIR;
     size_t at = fetch_add_relaxed(&used, bytes);
     if (bytes > range || at > range - bytes)
-        fail(STATUS_OOM, "wanted %zu more bytes of bookkeeping, %zu of %zu are in use: shorten the trial or reclaim more often",
+        fail(STATUS_OOM,
+             "wanted %zu more bytes of bookkeeping, %zu of %zu are in use: shorten the trial or reclaim more often",
              bytes, at, range);
     return base + at;
 }

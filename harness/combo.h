@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* Contract between the driver and a combination of structure, reclaimer and policy. combo.c compiles to one `struct
+ * combo` for each combination; the driver walks them and makes one indirect call per thread and phase. */
+#ifndef RB_COMBO_H
+#define RB_COMBO_H
+
+#include "account.h"
+#include "histogram.h"
+#include "keys.h"
+#include "policy.h"
+#include "structure.h"
+
+/* The workload of a trial of kind `set`, as the loop wants it. */
+struct workload {
+    enum key_law law;
+    double theta;
+    uint64_t keys;
+    uint64_t prefill;         /* distinct keys to insert */
+    unsigned prefill_threads; /* the first so many threads insert them, in equal shares */
+    uint64_t seed;            /* of this trial: option seed and repeat-index */
+    /* Thresholds on a 64-bit random word: below the first insert, else below the second remove, below the third scan.
+     */
+    uint64_t insert_below, remove_below, scan_below;
+    unsigned scan_length;
+    unsigned sample_every; /* operations per timed operation; 0: none */
+};
+
+enum operation { OP_FIND, OP_INSERT, OP_REMOVE, OP_SCAN, OPERATIONS };
+
+/* What one thread did in one window. */
+struct tally {
+    uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */
+    uint64_t done[OPERATIONS];
+    uint64_t succeeded[OPERATIONS]; /* keys found, inserted, removed; scans: keys read */
+    uint64_t value_sum;             /* of everything read: keeps reads alive, and is checked in CHECK builds */
+};
+
+struct trial;
+
+/* One worker thread. Owned by the driver; lines of its own. */
+struct worker {
+    line_pair_align struct trial *trial;
+    unsigned index;
+    uint64_t budget; /* operations in the coming window; UINT64_MAX: until stopped */
+    struct random random;
+    struct keys keys;
+    struct histogram *histogram; /* service times in ticks; NULL while warming up */
+    struct tally tally;
+    /* Over all phases: keys inserted minus keys removed, and the sum of the keys inserted minus that of those removed.
+     */
+    uint64_t net_keys, net_key_sum;
+    struct smr_thread *smr;
+    struct account *account;
+};
+
+/* What driver and workers share. */
+struct trial {
+    line_pair_align atomic_bool stop;
+    line_pair_align const struct combo *combo;
+    struct workload workload;
+    struct smr_parameters smr_parameters;
+    struct ds_parameters ds_parameters;
+    struct worker *workers; /* smr_parameters.threads of them */
+    struct smr_shared *smr;
+    struct ds *ds;
+};
+
+struct combo {
+    const char *structure, *kind, *reclaimer, *policy;
+    size_t node_bytes;
+    size_t key_bytes; /* about what one key of a large structure occupies; for the projection only */
+    bool one_writer;
+    /* NULL if sound. Otherwise why not; `functions` below are then used with --unsound only. */
+    const char *refused;
+    /* False: the combination means nothing and was not built (refused says why). */
+    bool built;
+    /* Main thread, before the workers start: allocates smr, ds and each worker's smr from the arena. */
+    void (*create)(struct trial *);
+    /* Worker threads. */
+    void (*prefill)(struct worker *);
+    void (*window)(struct worker *);
+    void (*drain)(struct worker *);
+    /* Main thread, while all workers are parked. */
+    void (*check)(struct trial *, struct set_census *);
+    uint64_t (*epoch)(struct trial *);
+    void (*destroy)(struct trial *);
+};
+
+extern const struct combo *const __start_combos[];
+extern const struct combo *const __stop_combos[];
+
+#endif

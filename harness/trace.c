@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace.h"
+
+#include "account.h"
+#include "clock.h"
+#include "error.h"
+#include "meta.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct event {
+    uint64_t begin, duration, value;
+    enum trace_event event;
+};
+
+struct trace_ring {
+    size_t room, used;
+    uint64_t dropped;
+    uint64_t free_begin, batch_begin, batch_nodes;
+    struct event *events;
+};
+
+static const char *const names[TRACE_EVENTS] = {"batch_free", "long_free", "epoch", "garbage", "window"};
+
+/* Written while the workers are parked; the barrier hands it over. */
+static bool started;
+static uint64_t long_free = UINT64_MAX;
+
+struct trace_ring *trace_ring_new(size_t events)
+{
+    struct trace_ring *ring = meta_alloc(sizeof *ring);
+    /* One more: the driver's own mark must never be the one that is dropped. */
+    ring->room = events;
+    ring->events = meta_alloc((events + 1) * sizeof *ring->events);
+    return ring;
+}
+
+void trace_start(uint64_t long_free_ticks)
+{
+    long_free = long_free_ticks;
+    started = true;
+}
+
+void trace_record(struct trace_ring *ring, enum trace_event event, uint64_t begin, uint64_t duration, uint64_t value)
+{
+    if (!started)
+        return;
+    if (ring->used >= ring->room + (event == TRACE_WINDOW)) {
+        ring->dropped++;
+        return;
+    }
+    ring->events[ring->used++] = (struct event){begin, duration, value, event};
+}
+
+static int64_t in_ns(uint64_t ticks, double ns_per_tick)
+{
+    return (int64_t)((double)(int64_t)ticks * ns_per_tick);
+}
+
+void trace_write(const struct trace_file *t)
+{
+    FILE *file = fopen(t->path, "w");
+    uint64_t dropped = 0, events = 0;
+    for (unsigned i = 0; i < t->threads; i++) {
+        dropped += t->rings[i]->dropped;
+        events += t->rings[i]->used;
+    }
+    if (file)
+        fprintf(file,
+                "# reclaimbench trace version=1 threads=%u events=%lu dropped=%lu long_free_threshold_ns=%lu\n"
+                "# thread begin_ns duration_ns event value\n",
+                t->threads, events, dropped, t->threshold_ns);
+    for (unsigned i = 0; file && i < t->threads; i++)
+        for (size_t k = 0; k < t->rings[i]->used; k++) {
+            const struct event *e = &t->rings[i]->events[k];
+            fprintf(file, "%u %ld %ld %s %lu\n", i, in_ns(e->begin - t->origin_ticks, t->ns_per_tick),
+                    in_ns(e->duration, t->ns_per_tick), names[e->event], e->value);
+        }
+    bool failed = !file || ferror(file);
+    if (file && fclose(file) != 0)
+        failed = true;
+    if (failed) {
+        int error = errno;
+        remove(t->path);
+        fail(STATUS_USAGE, "wanted to write the trace '%s', found '%s': name a writable file", t->path,
+             strerror(error));
+    }
+}
+
+#if TRACE
+
+void trace_free_begin(struct account *a)
+{
+    if (a->trace)
+        a->trace->free_begin = ticks_now();
+}
+
+void trace_free_end(struct account *a)
+{
+    if (!a->trace)
+        return;
+    uint64_t duration = ticks_now() - a->trace->free_begin;
+    a->free_ticks += duration;
+    if (duration >= long_free)
+        trace_record(a->trace, TRACE_LONG_FREE, a->trace->free_begin, duration, 0);
+}
+
+void trace_batch_begin(struct account *a, uint64_t nodes)
+{
+    if (!a->trace)
+        return;
+    a->trace->batch_begin = ticks_now();
+    a->trace->batch_nodes = nodes;
+}
+
+void trace_batch_end(struct account *a)
+{
+    if (a->trace)
+        trace_record(a->trace, TRACE_BATCH_FREE, a->trace->batch_begin, ticks_now() - a->trace->batch_begin,
+                     a->trace->batch_nodes);
+}
+
+void trace_instant(struct account *a, enum trace_event event, uint64_t value)
+{
+    if (a->trace)
+        trace_record(a->trace, event, ticks_now(), 0, value);
+}
+
+#endif

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: MIT */
+#include "trial.h"
+
+#include "atomics.h"
+#include "clock.h"
+#include "meta.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* What the workers do next; the main thread sets it while they are parked. */
+enum phase { PHASE_SETTLE, PHASE_PREFILL, PHASE_DRAIN, PHASE_WINDOW, PHASE_END };
+
+/* One worker as its thread sees it. Barriers sleep; between phases a worker is parked and offline. */
+struct seat {
+    struct worker *worker;
+    struct stage *stage;
+    bool bound;
+    char why[200];
+};
+
+struct stage {
+    const struct plan *plan;
+    struct trial *trial;
+    struct seat *seats;
+    pthread_t *threads;
+    pthread_barrier_t barrier; /* workers and the main thread */
+    enum phase phase;          /* handed over by the barrier */
+};
+
+static void work(struct seat *seat, enum phase phase)
+{
+    const struct combo *combo = seat->stage->plan->combo;
+    /* Before the first touch of memory and after the last operation: a thread that was moved in between shows. */
+    if (phase == PHASE_SETTLE || phase == PHASE_WINDOW)
+        seat->bound &= placement_verify(seat->stage->plan->placement, seat->worker->index, seat->why, sizeof seat->why);
+    switch (phase) {
+    case PHASE_PREFILL:
+        combo->prefill(seat->worker);
+        break;
+    case PHASE_DRAIN:
+        combo->drain(seat->worker);
+        break;
+    case PHASE_WINDOW:
+        combo->window(seat->worker);
+        if (seat->bound)
+            seat->bound =
+                placement_verify(seat->stage->plan->placement, seat->worker->index, seat->why, sizeof seat->why);
+        break;
+    default:
+        break;
+    }
+}
+
+static void *worker_main(void *argument)
+{
+    struct seat *seat = argument;
+    struct stage *stage = seat->stage;
+    for (;;) {
+        pthread_barrier_wait(&stage->barrier);
+        if (stage->phase == PHASE_END)
+            return NULL;
+        work(seat, stage->phase);
+        pthread_barrier_wait(&stage->barrier);
+    }
+}
+
+static void start_phase(struct stage *stage, enum phase phase)
+{
+    stage->phase = phase;
+    pthread_barrier_wait(&stage->barrier);
+}
+
+static void run_phase(struct stage *stage, enum phase phase)
+{
+    start_phase(stage, phase);
+    pthread_barrier_wait(&stage->barrier);
+}
+
+static void sleep_until(uint64_t ns)
+{
+    struct timespec at = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
+        ;
+}
+
+/* A timed window (ops = 0) or one of `ops` operations in equal shares. Returns when the stop was asked for, 0 if never.
+ */
+static uint64_t run_window(struct stage *stage, double seconds, uint64_t ops)
+{
+    unsigned threads = stage->plan->threads;
+    uint64_t stopped = 0;
+    store_relaxed(&stage->trial->stop, false);
+    for (unsigned i = 0; i < threads; i++)
+        stage->trial->workers[i].budget = ops ? ops / threads + (i < ops % threads) : UINT64_MAX;
+    start_phase(stage, PHASE_WINDOW);
+    if (!ops) {
+        sleep_until(clock_ns() + (uint64_t)(seconds * 1e9));
+        store_relaxed(&stage->trial->stop, true);
+        stopped = clock_ns();
+    }
+    pthread_barrier_wait(&stage->barrier);
+    return stopped;
+}
+
+static void add_up(const struct stage *stage, struct totals *sum)
+{
+    *sum = (struct totals){0};
+    for (unsigned i = 0; i < stage->plan->threads; i++) {
+        const struct worker *w = &stage->trial->workers[i];
+        const struct account *a = w->account;
+        for (int operation = 0; operation < OPERATIONS; operation++) {
+            sum->done[operation] += w->tally.done[operation];
+            sum->succeeded[operation] += w->tally.succeeded[operation];
+        }
+        sum->allocated += a->allocated;
+        sum->discarded += a->discarded;
+        sum->retired += a->retired;
+        sum->released += a->released;
+        sum->freed += a->freed;
+        sum->reused += a->reused;
+        sum->pooled += a->pooled;
+        sum->backlog_peak += a->backlog_peak;
+        sum->limbo_peak += a->limbo_peak;
+        sum->restarts += a->restarts;
+        sum->epochs += a->epochs;
+        sum->free_ticks += a->free_ticks;
+        sum->net_keys += w->net_keys;
+        sum->net_key_sum += w->net_key_sum;
+    }
+}
+
+/* What grows: the tallies and peaks of `after` are of the window already. */
+static void window_difference(struct totals *window, const struct totals *before, const struct totals *after)
+{
+    *window = *after;
+    window->allocated -= before->allocated;
+    window->discarded -= before->discarded;
+    window->retired -= before->retired;
+    window->released -= before->released;
+    window->freed -= before->freed;
+    window->reused -= before->reused;
+    window->restarts -= before->restarts;
+    window->epochs -= before->epochs;
+    window->free_ticks -= before->free_ticks;
+}
+
+static void set_up_workload(const struct plan *plan, struct trial *trial)
+{
+    const struct options *o = plan->options;
+    const double whole = 18446744073709551615.0;
+    double inserts = o->insert / 100, removes = inserts + o->remove / 100, scans = removes + o->scan / 100;
+    trial->combo = plan->combo;
+    trial->workload = (struct workload){
+        .law = plan->law,
+        .theta = plan->theta,
+        .keys = o->keys,
+        .prefill = plan->prefill,
+        .prefill_threads = plan->prefill_threads,
+        .seed = random_mix(o->seed) + o->repeat_index,
+        /* Conversions of exactly 2^64 overflow: 100 % is the largest word. */
+        .insert_below = inserts >= 1 ? UINT64_MAX : (uint64_t)(inserts * whole),
+        .remove_below = removes >= 1 ? UINT64_MAX : (uint64_t)(removes * whole),
+        .scan_below = scans >= 1 ? UINT64_MAX : (uint64_t)(scans * whole),
+        .scan_length = (unsigned)o->scan_length,
+        .sample_every = (unsigned)o->sample_every,
+    };
+    trial->smr_parameters = (struct smr_parameters){
+        .threads = plan->threads,
+        .batch_size = (unsigned)o->batch_size,
+        .epoch_frequency = (unsigned)o->epoch_frequency,
+        .frees_per_tick = plan->frees_per_tick,
+    };
+    trial->ds_parameters = (struct ds_parameters){.rwlock_kind = o->rwlock_kind};
+}
+
+static void set_up_workers(const struct plan *plan, struct trial *trial)
+{
+    trial->workers = meta_alloc(plan->threads * sizeof *trial->workers);
+    for (unsigned i = 0; i < plan->threads; i++) {
+        struct worker *w = &trial->workers[i];
+        w->trial = trial;
+        w->index = i;
+        random_seed(&w->random, trial->workload.seed, i);
+        keys_init(&w->keys, plan->law, plan->theta, trial->workload.keys, trial->workload.seed, i, plan->threads);
+    }
+    plan->combo->create(trial);
+    if (TRACE)
+        for (unsigned i = 0; i < plan->threads; i++)
+            trial->workers[i].account->trace = trace_ring_new(*plan->options->trace ? plan->options->trace_events : 0);
+}
+
+static void start_threads(struct stage *stage)
+{
+    unsigned threads = stage->plan->threads;
+    stage->seats = meta_alloc(threads * sizeof *stage->seats);
+    stage->threads = meta_alloc(threads * sizeof *stage->threads);
+    pthread_barrier_init(&stage->barrier, NULL, threads + 1);
+    for (unsigned i = 0; i < threads; i++) {
+        pthread_attr_t attributes;
+        stage->seats[i] = (struct seat){.worker = &stage->trial->workers[i], .stage = stage, .bound = true};
+        pthread_attr_init(&attributes);
+        placement_attributes(stage->plan->placement, i, &attributes);
+        int error = pthread_create(&stage->threads[i], &attributes, worker_main, &stage->seats[i]);
+        if (error)
+            fail(error == EINVAL ? STATUS_BIND_FAILED : STATUS_OOM,
+                 "wanted %u threads, thread %u could not start: '%s': use fewer threads or raise `ulimit -u`", threads,
+                 i, strerror(error));
+        pthread_attr_destroy(&attributes);
+    }
+}
+
+static void join_threads(struct stage *stage)
+{
+    start_phase(stage, PHASE_END);
+    for (unsigned i = 0; i < stage->plan->threads; i++)
+        pthread_join(stage->threads[i], NULL);
+}
+
+static __attribute__((format(printf, 3, 4))) void broken(struct result *result, enum status status, const char *format,
+                                                         ...)
+{
+    if (result->status != STATUS_OK)
+        return;
+    va_list arguments;
+    result->status = status;
+    va_start(arguments, format);
+    vsnprintf(result->why, sizeof result->why, format, arguments);
+    va_end(arguments);
+}
+
+static void flag(struct result *result, const char *name)
+{
+    size_t used = strlen(result->flags);
+    snprintf(result->flags + used, sizeof result->flags - used, "%s%s", used ? ";" : "", name);
+}
+
+/* ---- what may not fit ---- */
+
+static void refuse_memory(const struct plan *plan, const char *what, double bytes)
+{
+    long long available = memory_available();
+    /* An allocator that maps a MB at a time is the worst we expect. */
+    double mappings = bytes / (1 << 20), spare = (double)(memory_max_mappings() - memory_mappings());
+    if (plan->options->force)
+        return;
+    if (available >= 0 && bytes > (double)available)
+        fail(STATUS_OOM,
+             "wanted about %.0f MB for %s, found %lld MB available: use fewer keys, less time, another reclaimer or "
+             "--force",
+             bytes / (1 << 20), what, available >> 20);
+    if (memory_max_mappings() >= 0 && mappings > spare)
+        fail(STATUS_OOM,
+             "wanted up to %.0f mappings for %s, found vm.max_map_count leaves %.0f: raise it with sysctl or use "
+             "--force",
+             mappings, what, spare);
+}
+
+/* After the warm-up its rate is known: what a reclaimer that never frees would leave behind. */
+static void refuse_endless_garbage(const struct plan *plan, const struct totals *before, const struct totals *after)
+{
+    uint64_t operations = 0;
+    for (int i = 0; i < OPERATIONS; i++)
+        operations += after->done[i];
+    double garbage = (double)((after->retired - after->freed) - (before->retired - before->freed));
+    if (operations == 0 || after->freed != before->freed)
+        return;
+    double share = plan->options->ops ? (double)plan->options->ops / (double)operations
+                                      : plan->options->seconds / plan->options->warmup;
+    refuse_memory(plan, "nodes that are never freed", garbage * share * (double)plan->combo->node_bytes);
+}
+
+/* ---- the window ---- */
+
+static void prefill(struct stage *stage, struct result *result)
+{
+    struct totals now;
+    const struct plan *plan = stage->plan;
+    refuse_memory(plan, "the prefilled keys", (double)plan->prefill * (double)plan->combo->key_bytes);
+    run_phase(stage, PHASE_PREFILL);
+    if (strcmp(plan->options->drain, "all") == 0)
+        run_phase(stage, PHASE_DRAIN);
+    add_up(stage, &now);
+    if (plan->combo->node_bytes && now.net_keys != plan->prefill)
+        broken(result, STATUS_INVARIANT, "prefill wanted %lu keys and inserted %lu", plan->prefill, now.net_keys);
+}
+
+static void warm_up(struct stage *stage)
+{
+    struct totals before, after;
+    const struct options *o = stage->plan->options;
+    if (o->warmup <= 0)
+        return;
+    add_up(stage, &before);
+    run_window(stage, o->warmup, 0);
+    if (strcmp(o->drain, "all") == 0)
+        run_phase(stage, PHASE_DRAIN);
+    add_up(stage, &after);
+    refuse_endless_garbage(stage->plan, &before, &after);
+}
+
+static void note_times(const struct stage *stage, struct result *result, uint64_t stopped)
+{
+    uint64_t begin = UINT64_MAX, end = 0;
+    result->ops_slowest = UINT64_MAX;
+    for (unsigned i = 0; i < stage->plan->threads; i++) {
+        const struct tally *tally = &stage->trial->workers[i].tally;
+        uint64_t ops = 0;
+        for (int operation = 0; operation < OPERATIONS; operation++)
+            ops += tally->done[operation];
+        result->ops += ops;
+        if (ops < result->ops_slowest)
+            result->ops_slowest = ops;
+        if (ops > result->ops_fastest)
+            result->ops_fastest = ops;
+        if (tally->begin_ns < begin)
+            begin = tally->begin_ns;
+        if (tally->end_ns > end)
+            end = tally->end_ns;
+        if (stopped && tally->end_ns > stopped && tally->end_ns - stopped > result->stop_lag_ns)
+            result->stop_lag_ns = tally->end_ns - stopped;
+    }
+    result->seconds = (double)(end - begin) / 1e9;
+    if (!stage->plan->options->ops && result->seconds > 1.05 * stage->plan->options->seconds)
+        flag(result, "overrun");
+}
+
+/* From the two readings that start the calibration: exact to a percent, which is enough for a threshold. */
+static uint64_t ticks_of_ns(const struct clock_calibration *calibration, uint64_t ns)
+{
+    double ticks = (double)(calibration->start.ticks - calibration->first.ticks);
+    return (uint64_t)((double)ns * ticks / (double)(calibration->start.ns - calibration->first.ns));
+}
+
+static void write_trace(struct stage *stage, struct clock_pair origin, const struct clock_calibration *calibration)
+{
+    const struct options *o = stage->plan->options;
+    struct trace_ring **rings = meta_alloc(stage->plan->threads * sizeof *rings);
+    if (!*o->trace)
+        return;
+    for (unsigned i = 0; i < stage->plan->threads; i++) {
+        const struct tally *tally = &stage->trial->workers[i].tally;
+        double begin = ((double)tally->begin_ns - (double)origin.ns) / calibration->ns_per_tick;
+        double duration = (double)(tally->end_ns - tally->begin_ns) / calibration->ns_per_tick;
+        rings[i] = stage->trial->workers[i].account->trace;
+        trace_record(rings[i], TRACE_WINDOW, origin.ticks + (uint64_t)(begin > 0 ? begin : 0), (uint64_t)duration, 0);
+    }
+    trace_write(&(struct trace_file){o->trace, rings, stage->plan->threads, origin.ticks, calibration->ns_per_tick,
+                                     o->trace_threshold});
+}
+
+static void measure(struct stage *stage, struct result *result)
+{
+    const struct plan *plan = stage->plan;
+    struct totals before, after;
+    struct clock_calibration calibration;
+    struct allocator_counters counters;
+
+    for (unsigned i = 0; i < plan->threads; i++) {
+        account_reset_peaks(stage->trial->workers[i].account);
+        if (plan->options->sample_every)
+            stage->trial->workers[i].histogram = meta_alloc(sizeof(struct histogram));
+    }
+    clock_calibrate_start(&calibration);
+    add_up(stage, &before);
+    uint64_t epoch = plan->combo->epoch(stage->trial);
+    struct clock_pair origin = calibration.start;
+    if (TRACE)
+        trace_start(ticks_of_ns(&calibration, plan->options->trace_threshold));
+    result->counters_valid = allocator_counters_read(&counters);
+    result->throttling = host_throttling();
+
+    uint64_t stopped = run_window(stage, plan->options->seconds, plan->options->ops);
+
+    struct host_throttling throttling = host_throttling();
+    result->counters_valid &= allocator_counters_read(&result->counters);
+    result->end = memory_usage();
+    result->harness_bytes = meta_used();
+    clock_calibrate_finish(&calibration);
+    add_up(stage, &after);
+    window_difference(&result->window, &before, &after);
+    allocator_counters_subtract(&result->counters, &counters);
+    result->epoch_steps = plan->combo->epoch(stage->trial) - epoch;
+    result->backlog_start = before.retired - before.freed;
+    result->backlog_end = after.retired - after.freed;
+    result->ns_per_tick = calibration.ns_per_tick;
+    result->throttling.periods_throttled = throttling.periods_throttled - result->throttling.periods_throttled;
+    result->throttling.throttled_us = throttling.throttled_us - result->throttling.throttled_us;
+    note_times(stage, result, stopped);
+    result->latency = meta_alloc(sizeof *result->latency);
+    for (unsigned i = 0; plan->options->sample_every && i < plan->threads; i++)
+        histogram_merge(result->latency, stage->trial->workers[i].histogram);
+    if (!calibration.agrees)
+        flag(result, "clock_disagrees");
+    if (result->throttling.throttled_us > 0)
+        flag(result, "throttled");
+    /* Garbage that only grows: a policy that frees less than is retired, or an epoch that stands still. */
+    if (result->window.freed > 0 && result->backlog_end > result->window.freed &&
+        result->backlog_end > 4 * plan->options->batch_size * plan->threads)
+        flag(result, "backlog_diverges");
+    if (TRACE)
+        write_trace(stage, origin, &calibration);
+}
+
+/* ---- verification, at rest ---- */
+
+static void verify(struct stage *stage, struct result *result)
+{
+    struct totals now;
+    struct set_census *census = &result->census;
+    add_up(stage, &now);
+    for (unsigned i = 0; i < stage->plan->threads; i++)
+        if (!stage->seats[i].bound)
+            broken(result, STATUS_BIND_FAILED, "%s", stage->seats[i].why);
+    stage->plan->combo->check(stage->trial, census);
+    if (census->broken[0])
+        broken(result, STATUS_INVARIANT, "%s", census->broken);
+    if (census->keys != now.net_keys)
+        broken(result, STATUS_INVARIANT, "%lu keys were inserted and not removed, the structure holds %lu",
+               now.net_keys, census->keys);
+    if (census->key_sum != now.net_key_sum)
+        broken(result, STATUS_INVARIANT, "the keys in the structure sum up to %lu instead of %lu", census->key_sum,
+               now.net_key_sum);
+    if (now.allocated - now.discarded - now.freed != census->nodes + (now.retired - now.freed))
+        broken(result, STATUS_INVARIANT,
+               "%lu nodes allocated, %lu discarded, %lu freed, %lu retired, but %lu reachable", now.allocated,
+               now.discarded, now.freed, now.retired, census->nodes);
+    if (result->window.retired + result->backlog_start != result->window.freed + result->backlog_end)
+        broken(result, STATUS_INVARIANT, "retired %lu + backlog %lu is not freed %lu + backlog %lu",
+               result->window.retired, result->backlog_start, result->window.freed, result->backlog_end);
+}
+
+static void verify_nothing_left(struct stage *stage, struct result *result)
+{
+    struct totals now;
+    stage->plan->combo->destroy(stage->trial);
+    add_up(stage, &now);
+    /* A reclaimer that leaks has freed nothing, and its backlog stays. */
+    uint64_t left = now.allocated - now.discarded - now.freed, leaked = now.released ? 0 : now.retired;
+    if (left != leaked || now.pooled)
+        broken(result, STATUS_INVARIANT,
+               "at the end %lu nodes were neither freed nor leaked by the reclaimer, %lu still pooled", left - leaked,
+               now.pooled);
+}
+
+void trial_run(const struct plan *plan, struct result *result)
+{
+    struct stage stage = {.plan = plan, .trial = meta_alloc(sizeof *stage.trial)};
+    memset(result, 0, sizeof *result);
+    result->baseline = memory_usage();
+    set_up_workload(plan, stage.trial);
+    set_up_workers(plan, stage.trial);
+    start_threads(&stage);
+    run_phase(&stage, PHASE_SETTLE);
+    prefill(&stage, result);
+    result->prefilled = memory_usage();
+    result->peak_valid = memory_reset_peak() == NULL;
+    if (result->status == STATUS_OK)
+        warm_up(&stage);
+    measure(&stage, result);
+    join_threads(&stage);
+    verify(&stage, result);
+    verify_nothing_left(&stage, result);
+}

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""Figures from results files. `kind = NAME` in a [figure ...] section is the module plots/NAME.py, which has
+
+    REQUIRED, OPTIONAL                     the keys of its section
+    draw(rows, spec, experiment, notes)    a matplotlib Figure
+    table_of(rows, spec, experiment)        a lib.tables.Table for the terminal and the report, or None
+
+`rows` are rows of trials.csv in any order, failed ones too; `notes` are lines to print below. A figure depends on nothing
+else, so the same file gives the same bytes. Needs scripts/ on sys.path (lib)."""
+
+import importlib
+import os
+
+from lib.command import UserError
+
+
+def load(experiment):
+    """{figure name: module}, the keys of every [figure NAME] section checked."""
+    return {name: _module(name, spec, experiment) for name, spec in experiment.figures.items()}
+
+
+def _module(name, spec, experiment):
+    folder = os.path.dirname(os.path.abspath(__file__))
+    where, wanted = f"[figure {name}] of {experiment.path}", spec.get("kind", "")
+    module = None
+    if wanted.isidentifier() and os.path.exists(os.path.join(folder, wanted + ".py")):
+        module = importlib.import_module("plots." + wanted)
+    if not hasattr(module, "draw"):
+        raise UserError(f"wanted a kind of figure from plots/ in {where}, found '{wanted}': correct it")
+    keys = set(spec) - {"kind"}
+    wrong = (module.REQUIRED - keys) | (keys - module.REQUIRED - module.OPTIONAL)
+    if wrong:
+        raise UserError(f"wanted the keys {', '.join(sorted(module.REQUIRED | module.OPTIONAL))} in {where}, found "
+                        f"{', '.join(sorted(wrong))} missing or unknown: correct it")
+    return module
+
+
+def rehearse(experiment, planned):
+    """Draws every figure from rows without results, so that a mistake in it shows before the hours of measuring."""
+    for name, module in load(experiment).items():
+        spec = experiment.figures[name]
+        for key in ("x", "y", "panels"):
+            if key in spec and spec[key] not in planned[0]:
+                raise UserError(f"wanted a column of the results for {key} of [figure {name}], found {spec[key]}: "
+                                "`reclaimbench --check` prints the header")
+        if spec.get("baseline", next(iter(experiment.series))) not in experiment.series:
+            raise UserError(f"wanted a series for baseline of [figure {name}], found {spec['baseline']}: correct it")
+        module.table_of(planned, spec, experiment)
+        module.draw(planned, spec, experiment, [])

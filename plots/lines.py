@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""kind = lines: one line a series over x, every sample a dot, the median joined up, one panel a word of `panels`."""
+
+from lib import rows as table
+from plots import series, style
+
+REQUIRED = {"x", "y"}
+OPTIONAL = {"panels", "title", "source"}
+NOTES_SHOWN = 8
+
+
+def table_of(*_):
+    return None
+
+
+def draw(rows, spec, experiment, notes):
+    series.check_one_fence(rows)
+    x, y, column = spec["x"], spec["y"], spec.get("panels")
+    divided = [(title, series.lines(part, x, y, experiment.series)) for title, part in series.panels(rows, column)]
+    largest = max((value for _, found in divided for line in found for values in line.samples for value in values), default=1)
+    source = experiment.source if spec.get("source") == "panel" else None
+    if source:
+        largest = max(largest, *(value for numbers in source.values.values() for value in numbers))
+    divisor, prefix = style.scale(largest)
+
+    notes = [series.sample_note([line for _, found in divided for line in found])] + series.failure_notes(rows, x, column) + notes
+    if len(notes) > NOTES_SHOWN:
+        notes = notes[:NOTES_SHOWN] + [f"and {len(notes) - NOTES_SHOWN} more: see report.html"]
+    count = len(divided) + bool(source)
+    across = min(count, 5)
+    down = -(-count // across)
+    below = 0.35 + 0.17 * len(notes)
+    height = 0.9 + 2.4 * down + below
+    drawn = style.canvas(max(2.0 + 2.3 * across, 5.5), height)
+    axes = drawn.subplots(down, across, sharex=not source, sharey=True, squeeze=False).flat
+    for ax, (title, found) in zip(axes, divided):
+        ax.set_title(title)
+        for line in found:
+            _line(ax, line, divisor)
+        _ticks(ax, sorted({value for line in found for value in line.xs}), x)
+    if source:
+        _source(axes[len(divided)], source, divided, divisor, experiment)
+    for spare in list(axes)[count:]:
+        spare.set_visible(False)
+    for first in range(0, count, across):
+        axes[first].set_ylabel(style.axis(y, prefix))
+    axes[0].set_ylim(bottom=0)
+    handles = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels())}
+    drawn.suptitle(spec.get("title", experiment.question), fontsize=10, y=1 - 0.08 / height, va="top", wrap=True)
+    drawn.legend(handles.values(), handles.keys(), ncols=len(handles), loc="upper center",
+                 bbox_to_anchor=(0.5, 1 - 0.3 / height))
+    drawn.subplots_adjust(left=0.6 / drawn.get_figwidth(), right=0.985, top=1 - 0.85 / height,
+                          bottom=(below + 0.3) / height, wspace=0.08, hspace=0.4)
+    drawn.text(0.01, 0.06 / height, "\n".join(notes), fontsize=7, va="bottom", linespacing=1.4)
+    return drawn
+
+
+def _line(ax, line, divisor):
+    look = dict(line.look)
+    hollow = {"markerfacecolor": "white"} if line.label.endswith("(unsound)") else {}
+    ax.plot(line.xs, [median / divisor for median in line.medians()], label=line.label, **look, **hollow)
+    dots = [(at, value / divisor) for at, values in zip(line.xs, line.samples) for value in values]
+    ax.scatter([at for at, _ in dots], [value for _, value in dots], s=8, color="white", edgecolors=look["color"],
+               linewidths=0.6, zorder=3)
+    for at, values in zip(line.xs, line.samples):
+        if values:
+            ax.vlines(at, min(values) / divisor, max(values) / divisor, color=look["color"], linewidth=3, alpha=0.4)
+        else:
+            ax.annotate("failed", (at, 0), xytext=(0, 2), textcoords="offset points", ha="center", fontsize=7,
+                        color=look["color"], rotation=90)
+
+
+def _source(ax, source, divided, divisor, experiment):
+    """The publication's own curve in the same colours, so that shapes can be compared."""
+    looks = {line.label: line.look for _, found in divided for line in found}
+    xs = [float(word) for word in source.at]
+    for name in experiment.series:
+        if name in source.values:
+            look = looks.get(name, {"color": style.SOURCE_COLOUR, "marker": "."})
+            ax.plot(xs, [value / divisor for value in source.values[name]], **look)
+    ax.set_title(source.label, fontstyle="italic")
+    ax.set_facecolor("#f6f6f6")
+    _ticks(ax, xs, source.x)
+
+
+def _ticks(ax, xs, column):
+    """Labels at the measured points, leaving out those that would run into their neighbour."""
+    ax.set_xlabel(style.axis(column))
+    if not xs:
+        return
+    reach = xs[-1] - xs[0] or 1.0
+    shown = []
+    for value in reversed(xs):
+        if not shown or shown[-1] - value >= 0.06 * reach:
+            shown.append(value)
+    ax.set_xticks(shown, [f"{value:g}" for value in shown])
+    ax.set_xlim(xs[0] - 0.08 * reach, xs[-1] + 0.08 * reach)

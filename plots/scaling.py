@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""kind = scaling: the table of throughput, scaling and ratio against one series, beside the publication's own figures."""
+
+import statistics
+
+from lib import rows as table
+from lib import stats, tables
+from plots import series, style
+
+REQUIRED = {"x", "y", "baseline"}
+OPTIONAL = {"panels", "title"}
+ABSENT = "–"
+
+
+def table_of(rows, spec, experiment):
+    series.check_one_fence(rows)
+    x, y = spec["x"], spec["y"]
+    names = list(experiment.series)
+    source = experiment.source
+    numbers = table.values(rows, y) + [n for line in (source.values.values() if source else ()) for n in line]
+    divisor, prefix = style.scale(max(numbers, default=1))
+    unit = style.axis(y, prefix)
+    others = [name for name in names if name != spec["baseline"]]
+    header = ([spec.get("panels") or "", style.axis(x)] + [f"{name} {unit}" for name in names]
+              + [f"{name} scaling" for name in names] + [f"{name} ÷ {spec['baseline']}" for name in others])
+    body = []
+    for title, part in series.panels(rows, spec.get("panels")):
+        points = {word: {name: _samples(part, name, x, word, y) for name in names} for word in table.distinct(part, x)}
+        body += _block(title, points, names, others, spec["baseline"], divisor) + [None]
+    if source:
+        points = {word: {name: [source.values[name][i]] if name in source.values else [] for name in names}
+                  for i, word in enumerate(source.at)}
+        body += _block(source.label, points, names, others, spec["baseline"], divisor) + [None]
+    return tables.Table(spec.get("title", experiment.question), header, body[:-1])
+
+
+def _samples(rows, name, x, word, y):
+    return table.values([row for row in rows if row["series"] == name and row[x] == word], y)
+
+
+def _block(title, points, names, others, baseline, divisor):
+    """Lines of one panel. Scaling is against the first x, medians throughout; ± is half the range of all samples."""
+    first = next(iter(points.values()), {})
+    lines = []
+    for word, samples in points.items():
+        words = [title, word]
+        words += [_median(samples[name], divisor) for name in names]
+        words += [_scaling(first[name], samples[name]) for name in names]
+        words += [_quotient(samples[baseline], samples[name]) for name in others]
+        lines.append(words)
+    return lines
+
+
+def _median(samples, divisor):
+    if not samples:
+        return ABSENT
+    text = f"{statistics.median(samples) / divisor:.1f}"
+    if len(samples) > 1:
+        text += f" ±{(max(samples) - min(samples)) / 2 / statistics.median(samples):.0%}"
+    return text
+
+
+def _scaling(first, samples):
+    if not first or not samples:
+        return ABSENT
+    return f"{statistics.median(samples) / statistics.median(first):.2f}×"
+
+
+def _quotient(below, above):
+    if not below or not above:
+        return ABSENT
+    ratio, low, high = stats.median_ratio(below, above)
+    return _digits(ratio) if len(below) == 1 == len(above) else f"{_digits(ratio)} [{_digits(low)}, {_digits(high)}]"
+
+
+def _digits(ratio):
+    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:.1f}"
+
+
+def draw(rows, spec, experiment, notes):
+    found = table_of(rows, spec, experiment)
+    widths = [width + 2 for width in found.widths()]
+    across, height = sum(widths) * 0.082 + 0.3, 0.8 + 0.21 * (len(found.rows) + 1) + 0.17 * len(notes)
+    drawn = style.canvas(across, height)
+    ax = drawn.add_axes((0, 0, 1, 1))
+    ax.set_axis_off()
+    ax.set_xlim(0, across)
+    ax.set_ylim(0, height)
+    ends = [0.15 + 0.082 * sum(widths[: i + 1]) for i in range(len(widths))]
+    ax.text(0.15, height - 0.25, found.caption, fontsize=10)
+    y = height - 0.6
+    for row in [found.header] + found.rows:
+        if row is None:
+            ax.plot([0.15, across - 0.15], [y + 0.13] * 2, color=style.SOURCE_COLOUR, linewidth=0.5)
+            y += 0.15
+        else:
+            weight = "bold" if row is found.header else "normal"
+            ax.text(0.15, y, row[0], fontsize=8, weight=weight)
+            for end, word in zip(ends[1:], row[1:]):
+                ax.text(end, y, word, fontsize=8, ha="right", weight=weight)
+            if row is found.header:
+                ax.plot([0.15, across - 0.15], [y - 0.07] * 2, color="black", linewidth=0.8)
+        y -= 0.21
+    ax.text(0.15, 0.06, "\n".join(["median ± half the range of all samples; [95 % bootstrap interval]"] + notes), fontsize=7,
+            va="bottom")
+    return drawn

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""The one place for how figures look: colour and marker of each scheme, units from column names, and files whose bytes
+depend on nothing but the data."""
+
+import os
+import re
+import zlib
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib import figure  # noqa: E402
+
+# Paul Tol's "muted" and "bright" sets, in an order whose neighbours stay apart for every kind of colour blindness. Colours
+# may repeat, pairs of colour and marker never do, and the marker alone tells schemes apart in print without colour.
+SCHEMES = {
+    "leak": ("#777777", "x"),
+    "immediate": ("#882255", "s"),
+    "ebr": ("#332288", "o"),
+    "debra": ("#0077bb", "^"),
+    "token_naive": ("#999933", "<"),
+    "token_pass_first": ("#ddaa33", ">"),
+    "token_periodic": ("#117733", "v"),
+    "qsbr": ("#44aa99", "D"),
+    "rcu": ("#88ccee", "p"),
+    "hp": ("#cc3311", "P"),
+    "he": ("#ee7733", "X"),
+    "ibr": ("#aa4499", "h"),
+    "wfe": ("#cc6677", "d"),
+    "nbr": ("#661100", "*"),
+    "nbr_plus": ("#aa3377", "H"),
+}
+POLICIES = {"batch": "-", "amortized": "--", "pooled": ":"}
+SOURCE_COLOUR = "#999999"
+
+SETTINGS = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "lines.markersize": 5,
+    "legend.frameon": False,
+    "savefig.dpi": 150,
+    "svg.hashsalt": "reclaimbench",
+    "svg.fonttype": "path",
+}
+
+
+def look(reclaimer, policy):
+    """Keyword arguments of plot() for a scheme. A scheme without an entry gets a pair that its name alone decides."""
+    colour, marker = SCHEMES.get(reclaimer) or _derived(reclaimer)
+    dashes = POLICIES.get(policy.partition(":")[0], "-.")
+    return {"color": colour, "marker": marker, "linestyle": dashes}
+
+
+def _derived(name):
+    colours = sorted({colour for colour, _ in SCHEMES.values()})
+    markers = sorted({marker for _, marker in SCHEMES.values()})
+    free = [(colour, marker) for colour in colours for marker in markers if (colour, marker) not in SCHEMES.values()]
+    return free[zlib.crc32(name.encode()) % len(free)]
+
+
+UNITS = [
+    (re.compile(r"(.*)_per_s$"), "{}/s"),
+    (re.compile(r"(.*)_bytes$"), "{} in bytes"),
+    (re.compile(r"(.*)_ns$"), "{} in ns"),
+    (re.compile(r"(.*)_s$"), "{} in s"),
+]
+SCALES = [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")]
+
+
+def scale(largest):
+    """(divisor, prefix) that leaves one to three digits before the point."""
+    return next(((divisor, prefix) for divisor, prefix in SCALES if largest >= divisor), (1.0, ""))
+
+
+def axis(column, prefix=""):
+    """'M ops/s' from ops_per_s, 'p99 in µs' is not attempted: a prefix goes before the unit, and the unit is the column's."""
+    for pattern, form in UNITS:
+        match = pattern.match(column)
+        if match:
+            text = form.format(match.group(1).replace("_", " "))
+            if prefix and " in " in text:
+                return text.replace(" in ", f" in {prefix} ")
+            return f"{prefix} {text}".strip()
+    return f"{column.replace('_', ' ')}{f' ({prefix})' if prefix else ''}"
+
+
+def canvas(width, height):
+    """A Figure without pyplot, whose state would outlive it."""
+    return figure.Figure(figsize=(width, height))
+
+
+def styled():
+    """Context in which every figure is drawn and saved: what stands in a user's matplotlibrc does not reach it."""
+    return _Styled()
+
+
+class _Styled:
+    def __enter__(self):
+        self._context = matplotlib.rc_context()
+        self._context.__enter__()
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(SETTINGS)
+
+    def __exit__(self, *error):
+        return self._context.__exit__(*error)
+
+
+def save(drawn, stem):
+    """Writes STEM.png and STEM.svg and returns both paths. No date and no version of the library goes in."""
+    # Whatever a backend still takes the time from must agree with the metadata.
+    os.environ["SOURCE_DATE_EPOCH"] = "0"
+    paths = [stem + ".png", stem + ".svg"]
+    drawn.savefig(paths[0], metadata={"Software": None})
+    drawn.savefig(paths[1], metadata={"Date": None, "Creator": None})
+    return paths

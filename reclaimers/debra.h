@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* DEBRA: distributed epoch-based reclamation (T. Brown, PODC 2015). Every `epoch_frequency` operations a thread looks
+ * at one other thread; when it has found each of them once quiescent or in the current epoch, it advances the epoch. On
+ * entering an operation, a thread that sees a new epoch first releases its safe bags, then announces: whoever frees
+ * looks quiescent.
+ *
+ * A round is the looks between two epochs. The proof of parts/epochs.h needs a scan that begins, with fence (3), after
+ * the epoch it wants to end has begun: so the fence stands before the first look of each round, and one per round is
+ * enough, since a reader that took its reference before the round is visible to every later look. */
+#include "reclaimer.h"
+
+#define SMR_CAPS   (SMR_CONCURRENT_READERS | SMR_WALK_UNLINKED)
+#define SMR_POLICY SMR_POLICY_ANY
+
+struct epoch_scan {
+    unsigned operations; /* since the last look */
+    unsigned seen;       /* threads found past the previous epoch in this round */
+    uint64_t fenced;     /* the epoch whose round has had its fence */
+};
+
+#include "parts/epochs.h"
+
+static noinline void debra_look(struct smr_thread *t, uint64_t now)
+{
+    t->scan.operations = 0;
+    if (t->scan.fenced != now) {
+        fence_heavy(); /* (3) */
+        t->scan.fenced = now;
+    }
+    if (!epochs_allows(t->shared, t->scan.seen, now))
+        return;
+    if (++t->scan.seen < t->shared->parameters.threads)
+        return;
+    t->scan.seen = 0;
+    epochs_advance(t, now);
+}
+
+inlined void smr_op_begin(struct smr_thread *t)
+{
+    uint64_t now = load_acquire(&t->shared->epoch); /* (6) */
+    if (unlikely(now != t->epoch)) {
+        epochs_rotate(t, now);
+        t->scan.seen = 0;
+    }
+    epochs_pin(t, now);
+    if (unlikely(++t->scan.operations >= t->shared->parameters.epoch_frequency))
+        debra_look(t, now);
+}
+
+inlined void smr_retire(struct smr_thread *t, unsigned kind, void *node)
+{
+    epochs_retire(t, kind, node);
+}

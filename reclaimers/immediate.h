@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* Immediate: a retired node is safe at once. Sound only where nobody else can be reading it: one thread, or a structure
+ * that retires under an exclusive lock which readers take too. */
+#include "reclaimer.h"
+
+#define SMR_CAPS   0u
+#define SMR_POLICY SMR_POLICY_ANY
+
+struct smr_header {
+};
+
+struct smr_shared {
+    struct smr_parameters parameters;
+};
+
+struct smr_thread {
+    struct fp_thread fp;
+};
+
+#include "parts/trivial.h"
+
+inlined void smr_drain(struct smr_thread *t)
+{
+    fp_drain(&t->fp);
+}
+
+inlined void smr_retire(struct smr_thread *t, unsigned kind, void *node)
+{
+    struct bag safe = {0};
+    account_retire(&t->fp.account);
+    bag_push(&safe, &t->fp.account, (uintptr_t)node | kind);
+    fp_release(&t->fp, &safe);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* The calls of a scheme that announces nothing (leak, immediate). */
+
+inlined void smr_init(struct smr_shared *shared, const struct smr_parameters *parameters)
+{
+    shared->parameters = *parameters;
+}
+
+inlined void smr_thread_init(struct smr_thread *t, struct smr_shared *shared, unsigned index)
+{
+    (void)index;
+    fp_init(&t->fp, &shared->parameters);
+}
+
+inlined void smr_op_begin(struct smr_thread *t)
+{
+    (void)t;
+}
+
+inlined void smr_op_end(struct smr_thread *t)
+{
+    (void)t;
+}
+
+inlined uint64_t smr_epoch(struct smr_shared *shared)
+{
+    (void)shared;
+    return 0;
+}
+
+#include "plain_protect.h"

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: MIT
+"""Claims of a publication as arithmetic on measured points, answered with an interval.
+
+    value    = TERM { (* | /) TERM }          evaluated from left to right
+    TERM     = [EXPERIMENT:]SERIES[COLUMN=WORD, ...].COLUMN
+    holds    = (< | <= | > | >=) NUMBER { and ... }
+    testable = COLUMN (< | <= | > | >= | ==) NUMBER { and ... }
+
+The part in brackets picks the point (`threads=max`, `threads=1`), .COLUMN what is read there (ops_per_s if left out).
+With `each = allocator` there is one answer for each allocator. Never an answer from fewer facts than needed: what cannot be
+told says why."""
+
+import operator
+import re
+from dataclasses import dataclass
+
+from lib import rows as table
+from lib import stats
+from lib.command import UserError
+
+TERM = re.compile(r"(?:(?P<experiment>[\w-]+):)?(?P<series>[\w-]+)(?:\[(?P<where>[^\]]*)\])?(?:\.(?P<column>\w+))?")
+COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq}
+KEYS = {"says", "value", "holds", "source", "testable", "each"}
+
+HOLDS, FAILS, UNTESTED = "holds", "does not hold", "cannot be tested here"
+
+
+@dataclass
+class Term:
+    text: str
+    experiment: str
+    series: str
+    where: dict
+    column: str
+    above: bool  # in the numerator
+
+
+@dataclass
+class Claim:
+    name: str
+    says: str
+    terms: list
+    value: str
+    holds: list  # [(operator, number)]
+    holds_text: str
+    testable: list  # [(column, operator, number)]
+    testable_text: str
+    each: list
+    source: str
+
+
+@dataclass
+class Verdict:
+    claim: Claim
+    group: dict
+    answer: str
+    reason: str
+    value: float = None
+    low: float = None
+    high: float = None
+    samples: int = 0
+
+
+def parse(name, section, path):
+    unknown = set(section) - KEYS
+    missing = {"says", "value", "holds"} - set(section)
+    if unknown or missing:
+        raise UserError(f"wanted the keys {', '.join(sorted(KEYS))} in [claim {name}], found "
+                        f"{'unknown ' + min(unknown) if unknown else 'no ' + min(missing)}: correct {path}")
+    try:
+        return Claim(name, " ".join(section["says"].split()), _terms(section["value"]), section["value"],
+                     _conditions(section["holds"], subject=False), section["holds"],
+                     _conditions(section.get("testable", ""), subject=True), section.get("testable", ""),
+                     section.get("each", "").split(), section.get("source", ""))
+    except ValueError as error:
+        raise UserError(f"wanted the grammar of docs/experiments.md in [claim {name}], found '{error}': "
+                        f"correct {path}") from None
+
+
+def _terms(text):
+    terms, above = [], True
+    for word in re.split(r"\s*([*/])\s*", text.strip()):
+        if word in "*/" and word:
+            above = word == "*"
+            continue
+        match = TERM.fullmatch(word)
+        if not match:
+            raise ValueError(word)
+        where = [pair.strip().partition("=") for pair in (match["where"] or "").split(",") if pair.strip()]
+        if not all(column and value for column, _, value in where):
+            raise ValueError(word)
+        terms.append(Term(word, match["experiment"], match["series"], {c.strip(): v.strip() for c, _, v in where},
+                          match["column"] or "ops_per_s", above))
+    return terms
+
+
+def _conditions(text, subject):
+    found = []
+    for part in filter(None, re.split(r"\s+and\s+", text.strip())):
+        words = part.split()
+        if len(words) != 2 + subject or words[-2] not in COMPARE:
+            raise ValueError(part)
+        found.append((*words[:subject], words[-2], float(words[-1])))
+    return found
+
+
+def groups(claim, rows):
+    """One dict of column → word for each combination of the claim's `each` columns that was planned."""
+    if not claim.each:
+        return [{}]
+    seen = {tuple(row[column] for column in claim.each) for row in rows}
+    ordered = sorted(seen, key=lambda words: [table.natural(word) for word in words])
+    return [dict(zip(claim.each, words)) for words in ordered]
+
+
+def select(term, rows, group):
+    """Rows, failed ones too, of the point that a term names."""
+    found = [row for row in rows if row["series"] == term.series]
+    for column, word in {**group, **term.where}.items():
+        if found and column not in found[0]:
+            raise UserError(f"wanted a column of the results in '{term.text}', found {column}: correct the claim")
+        if word in ("max", "min"):
+            # Of all that was planned: a failed trial must not make the next smaller point the largest.
+            numbers = [n for n in (table.number(row, column) for row in found) if n is not None]
+            extreme = (max if word == "max" else min)(numbers, default=None)
+            found = [row for row in found if table.number(row, column) == extreme]
+        else:
+            found = [row for row in found if row[column] == word]
+    points = {row["trial"] for row in found}
+    if len(points) > 1:
+        raise UserError(f"wanted one point for '{term.text}', found {len(points)} ({'; '.join(sorted(points)[:2])}; ...): "
+                        "say more in the brackets, or use `each`")
+    return found
+
+
+def validate(claim, planned, columns, series):
+    """Finds what is wrong with a claim before anything is measured. planned: a row for each point."""
+    for term in claim.terms:
+        if term.column not in columns:
+            raise UserError(f"wanted a column of the results in [claim {claim.name}], found {term.column}: "
+                            "`reclaimbench --check` prints the header")
+        if not term.experiment and term.series not in series:
+            raise UserError(f"wanted a series of this file in [claim {claim.name}], found {term.series}: correct the claim")
+    for column in [column for column, _, _ in claim.testable] + claim.each:
+        if column not in columns:
+            raise UserError(f"wanted a column of the results in [claim {claim.name}], found {column}: correct the claim")
+    for group in groups(claim, planned):
+        for term in claim.terms:
+            if not term.experiment:
+                select(term, planned, group)
+
+
+def answer(claim, rows, elsewhere):
+    """Verdicts, one a group. elsewhere(name) gives the rows of another experiment, or a word on why there are none."""
+    return [_answer(claim, rows, elsewhere, group) for group in groups(claim, rows)]
+
+
+def _answer(claim, rows, elsewhere, group):
+    for column, compare, limit in claim.testable:
+        here = {table.number(row, column) for row in rows}
+        if not all(value is not None and COMPARE[compare](value, limit) for value in here):
+            seen = ", ".join("not measured" if value is None else f"{value:g}" for value in here)
+            return Verdict(claim, group, UNTESTED, f"needs {column} {compare} {limit:g}, here: {seen}")
+
+    above, below = [], []
+    for term in claim.terms:
+        source = elsewhere(term.experiment) if term.experiment else rows
+        if isinstance(source, str):
+            return Verdict(claim, group, UNTESTED, source)
+        selected = select(term, source, group)
+        numbers = table.values(selected, term.column)
+        if not numbers:
+            why = ", ".join(sorted({row["status"] for row in selected})) if selected else "not measured in this sweep"
+            if any(map(table.is_ok, selected)):
+                why = f"no {term.column} in these trials"
+            return Verdict(claim, group, UNTESTED, f"{term.text}: {why}")
+        (above if term.above else below).append(numbers)
+    samples = min(len(numbers) for numbers in above + below)
+    if any(min(numbers) <= 0 for numbers in below):
+        return Verdict(claim, group, UNTESTED, "a divisor was 0", samples=samples)
+    # The interval is one of logarithms: a plain zero is told as it is, a mixture has no logarithm.
+    if any(max(numbers) <= 0 for numbers in above):
+        value, low, high = 0.0, 0.0, 0.0
+    elif any(min(numbers) <= 0 for numbers in above):
+        return Verdict(claim, group, UNTESTED, "0 in some repeats and not in others", samples=samples)
+    else:
+        value, low, high = stats.quotient_interval(above, below)
+    return Verdict(claim, group, *_judge(claim, low, high), value, low, high, samples)
+
+
+def _judge(claim, low, high):
+    ends = [all(COMPARE[compare](end, limit) for compare, limit in claim.holds) for end in (low, high)]
+    if all(ends):
+        return HOLDS, ""
+    # A whole interval on the wrong side of any one limit is an answer, one across a limit is not.
+    for compare, limit in claim.holds:
+        if not COMPARE[compare](low, limit) and not COMPARE[compare](high, limit):
+            return FAILS, ""
+    return UNTESTED, "the interval reaches over the limit: more repeats"

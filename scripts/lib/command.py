@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+"""One way to fail, the same as the driver's: one line on stderr, "wanted ..., found ...: do ...", exit status 2."""
+
+import os
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def short(path):
+    """The path from here if it lies below here."""
+    relative = os.path.relpath(path)
+    return os.path.abspath(path) if relative.startswith("..") else relative
+
+
+class UserError(Exception):
+    """Something that the person at the keyboard can set right."""
+
+
+def enter(main):
+    """Runs main(); its result is the exit status."""
+    name = os.path.basename(sys.argv[0])
+    try:
+        status = main()
+    except UserError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        status = 2
+    except KeyboardInterrupt:
+        print(f"\n{name}: interrupted; the same command goes on from here", file=sys.stderr)
+        status = 130
+    except BrokenPipeError:
+        # Whoever read us (head, less) has left. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    sys.exit(status)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""An experiment file as Python objects; docs/experiments.md is the contract of the format.
+
+This module knows sections and words; which options exist and what their values may be is the driver's to say (plan.py)."""
+
+import configparser
+import os
+import re
+from dataclasses import dataclass, field
+
+from lib import claims
+from lib.command import UserError
+
+NAME = re.compile(r"[\w-]+")
+RESERVED = ("experiment", "all", "quick", "source")
+LEAST_REPEATS, LEAST_QUICK_REPEATS = 5, 3
+
+
+@dataclass
+class Source:
+    """What the publication measured: for each series, its value at each x."""
+
+    label: str
+    x: str
+    column: str
+    at: list
+    values: dict  # series → list of floats in the column's own unit, one for each x
+
+
+@dataclass
+class Experiment:
+    path: str
+    name: str
+    quick: bool
+    question: str = ""
+    expected: str = ""
+    repeats: int = LEAST_REPEATS
+    order_seed: int = 1
+    timeout: float = 120.0
+    trial_seconds: float = 2.0
+    series: dict = field(default_factory=dict)  # name → {option: [words]}
+    figures: dict = field(default_factory=dict)  # name → {key: value}
+    claims: list = field(default_factory=list)
+    source: Source = None
+
+
+# Keys of [experiment]; [quick] may set those that have a number.
+SETTINGS = {
+    "question": str,
+    "expected": str,
+    "repeats": int,
+    "order-seed": int,
+    "timeout": float,
+    "trial-seconds": float,
+}
+
+
+def load(path, quick=False):
+    name = os.path.splitext(os.path.basename(path))[0]
+    file = _parse(path)
+    found = Experiment(path, name, quick)
+    _settings(found, file["experiment"] if "experiment" in file else {})
+    if not found.question or not found.expected:
+        raise UserError(f"wanted `question` and `expected` in [experiment] of {path}, found them missing: write down "
+                        "what is asked and which answer is expected before measuring")
+    shared = dict(file["all"]) if "all" in file else {}
+    overrides = dict(file["quick"]) if quick and "quick" in file else {}
+    _settings(found, {key: overrides.pop(key) for key in list(overrides) if key in SETTINGS})
+    _check_repeats(found)
+
+    for section in file.sections():
+        kind, _, rest = section.partition(" ")
+        if kind == "figure" and rest:
+            found.figures[_name(path, rest)] = dict(file[section])
+        elif kind == "claim" and rest:
+            found.claims.append(claims.parse(_name(path, rest), dict(file[section]), path))
+        elif section not in RESERVED:
+            options = {**shared, **dict(file[section]), **overrides}
+            # An empty value takes an inherited option away.
+            found.series[_name(path, section)] = {k: v.split() for k, v in options.items() if v.split()}
+    if not found.series:
+        raise UserError(f"wanted at least one series in {path}, found none: add a section with a name of your choice")
+    if "source" in file:
+        found.source = _source(found, dict(file["source"]))
+    return found
+
+
+def _parse(path):
+    file = configparser.ConfigParser(interpolation=None, default_section="", delimiters=("=",),
+                                     comment_prefixes=("#", ";"), strict=True)
+    file.optionxform = str
+    try:
+        with open(path, encoding="utf-8") as text:
+            file.read_file(text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"wanted an experiment file, found {path}: {error}: name one of experiments/*.ini") from None
+    except configparser.Error as error:
+        line = " ".join(str(error).split())
+        raise UserError(f"wanted sections of `key = value`, found {line}: correct {path}") from None
+    return file
+
+
+def _name(path, name):
+    if not NAME.fullmatch(name):
+        raise UserError(f"wanted letters, digits, - and _ in a section's name, found [{name}]: rename it in {path}")
+    return name
+
+
+def _settings(found, section):
+    for key, text in section.items():
+        if key not in SETTINGS:
+            raise UserError(f"wanted one of {', '.join(SETTINGS)} in [experiment], found {key}: correct {found.path}")
+        try:
+            setattr(found, key.replace("-", "_"), SETTINGS[key](" ".join(text.split())))
+        except ValueError:
+            raise UserError(f"wanted a number for {key}, found '{text}': correct {found.path}") from None
+
+
+def _check_repeats(found):
+    least = LEAST_QUICK_REPEATS if found.quick else LEAST_REPEATS
+    if found.repeats < least:
+        raise UserError(f"wanted at least {least} repeats, found {found.repeats} in {found.path}: fewer say nothing "
+                        "about spread")
+
+
+def _source(found, section):
+    try:
+        label, x, column = section.pop("label"), section.pop("x"), section.pop("column")
+        scale = float(section.pop("scale", "1"))
+        at = section.pop(x).split()
+        values = {series: [float(word) * scale for word in text.split()] for series, text in section.items()}
+    except (KeyError, ValueError) as error:
+        raise UserError(f"wanted label, x, column, a line of x values and a line of numbers for each series in [source], "
+                        f"found {error}: correct {found.path}") from None
+    for series, numbers in values.items():
+        if series not in found.series or len(numbers) != len(at):
+            raise UserError(f"wanted {len(at)} numbers for a series of this file in [source], found {series} with "
+                            f"{len(numbers)}: correct {found.path}")
+    return Source(label, x, column, at, values)

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/* B+-tree with optimistic lock coupling: readers write nothing.
+ *
+ * Each node has a 64-bit version word: bit 0 locked, bits 1..63 the version. A writer locks by CAS (1) from the version
+ * that it has validated, a release fence (2) keeps its changes behind the lock, and unlocking is a release store of
+ * locked + 1 (3). A reader loads the version with acquire (4), waits while it is locked, reads, and validates: an
+ * acquire fence (5) and a second load that must give the same version.
+ *
+ * Proof sketch.
+ *  - Reads. A read that saw any store of a writer that locked after (4): by (2) and (5) the second load sees the lock
+ * or a later word, and the validation fails. One that saw a store from before: (3) and (4) order it. So validated reads
+ * are a snapshot of the node.
+ *  - Hops. The child link is read, the parent is validated [check 1], the child's version is loaded, the parent is
+ * validated again [check 2]. Check 1: the link was a child at a moment after the parent's version was loaded, so the
+ * child had not been retired then, and this operation, or the hazard published by smr_protect before the check, keeps
+ * it from being freed. Without check 1 the load of the child's version may touch freed memory: slots hold stale links.
+ * Check 2: the child's version was loaded while the parent's range for it was what we routed by; a split or join of the
+ * child changes the parent, so it comes later and changes the child's version too. Without check 2 a key that moved to
+ * a neighbour between the two loads would be reported missing.
+ *  - Unlinked nodes. Links change only under the parent's lock, and a joined node is locked and changes its version in
+ *    the same step: a reader that still stands in it fails to validate, and a writer fails (1). No mark is needed, and
+ * no operation ever follows a link out of an unlinked node: sound without SMR_WALK_UNLINKED. A sibling taken under the
+ *    parent's lock cannot be retired: that needs the same lock.
+ *  - Locks. All but the first are tried once; on failure everything is let go and the operation restarts: no deadlock.
+ * The node that a join took out is retired after the locks are let go, once, by the thread that held the parent's.
+ *  - An insert takes effect at the release of the leaf's lock, a remove likewise, a lookup at its last validation.
+ *
+ * Splits and joins are steps of their own (make_room, thin_out): the hot descent reads neither counts nor levels below
+ * the root. Sources: V. Leis, F. Scheibner, A. Kemper, T. Neumann, "The ART of practical synchronization", DaMoN 2016;
+ * H.-J. Boehm, "Can seqlocks get along with programming language memory models?", MSPC 2012, for (2) and (5). */
+#include "backoff.h"
+#include "parts/bptree_steps.h"
+#include "race.h"
+
+#define DS_KIND       set
+#define DS_NEEDS      SMR_CONCURRENT_READERS
+#define DS_THREADS    DS_ANY
+#define DS_NODE_BYTES sizeof(struct bptree_leaf)
+#define DS_KEY_BYTES  BPTREE_KEY_BYTES
+
+#define LOCKED ((uint64_t)1)
+
+struct ds {
+    __attribute__((aligned(BPTREE_ALIGN))) struct bptree_inner root;
+};
+
+static void ds_create(struct ds *ds, struct smr_thread *t, const struct ds_parameters *parameters)
+{
+    (void)parameters;
+    bptree_create(&ds->root, t);
+}
+
+/* ---- version words ---- */
+
+static noinline uint64_t olc_wait(struct bptree_node *node)
+{
+    struct backoff backoff = {0};
+    uint64_t version;
+    do {
+        backoff_wait(&backoff);
+        version = load_acquire(&node->version);
+    } while (version & LOCKED);
+    return version;
+}
+
+inlined uint64_t olc_read(struct bptree_node *node)
+{
+    uint64_t version = load_acquire(&node->version); /* (4) */
+    return likely(!(version & LOCKED)) ? version : olc_wait(node);
+}
+
+inlined bool olc_valid(struct bptree_node *node, uint64_t version)
+{
+    race_window();
+    fence_acquire(); /* (5) */
+    return likely(load_relaxed(&node->version) == version);
+}
+
+inlined bool olc_lock(struct bptree_node *node, uint64_t version)
+{
+    if (unlikely(version & LOCKED) || !cas_acquire(&node->version, &version, version | LOCKED)) /* (1) */
+        return false;
+    fence_release(); /* (2) */
+    race_window();
+    return true;
+}
+
+inlined void olc_unlock(struct bptree_node *node)
+{
+    race_window();
+    store_release(&node->version, load_relaxed(&node->version) + 1); /* (3) */
+}
+
+/* ---- descent ---- */
+
+/* Where a descent stands: `child` was a child of `parent`, which is at `level`, when its `version` was loaded. */
+struct olc_path {
+    struct bptree_inner *parent;
+    uint64_t parent_version;
+    unsigned level;
+    struct bptree_node *child;
+    uint64_t version;
+};
+
+inlined void olc_start(struct olc_path *at, struct ds *ds)
+{
+    at->child = &ds->root.node;
+    at->version = olc_read(at->child);
+    at->level = inner_level(&ds->root) + 1;
+}
+
+/* One hop down towards the key. False: the parent changed. Two slots alternate, so that parent and child stay
+ * protected. */
+inlined bool olc_hop(struct smr_thread *t, struct olc_path *at, uint64_t key)
+{
+    at->parent = (struct bptree_inner *)at->child;
+    at->parent_version = at->version;
+    at->level--;
+    link_word child = smr_protect(t, at->level & 1, inner_follow(at->parent, key), at->parent);
+    if (at->level == 1)
+        prefetch_leaf((void *)child);
+    if (!olc_valid(&at->parent->node, at->parent_version)) /* check 1 */
+        return false;
+    at->child = (struct bptree_node *)child;
+    node_check_live(at->child);
+    race_window();
+    at->version = olc_read(at->child);
+    return olc_valid(&at->parent->node, at->parent_version); /* check 2 */
+}
+
+inlined bool olc_descend(struct smr_thread *t, struct ds *ds, uint64_t key, struct olc_path *at)
+{
+    olc_start(at, ds);
+    do {
+        if (!olc_hop(t, at, key))
+            return false;
+    } while (at->level > 1);
+    return true;
+}
+
+/* ---- structural steps ---- */
+
+static void olc_grow_root(struct smr_thread *t, struct ds *ds, uint64_t version)
+{
+    if (!olc_lock(&ds->root.node, version))
+        return;
+    bptree_grow_root(t, &ds->root);
+    olc_unlock(&ds->root.node);
+}
+
+static void olc_shrink_root(struct smr_thread *t, struct ds *ds, uint64_t version)
+{
+    if (!olc_lock(&ds->root.node, version))
+        return;
+    struct bptree_node *child = bptree_child(&ds->root, 0);
+    bool locked = olc_lock(child, load_relaxed(&child->version));
+    if (locked) {
+        bptree_shrink_root(&ds->root);
+        olc_unlock(child);
+    }
+    olc_unlock(&ds->root.node);
+    if (locked)
+        smr_retire(t, KIND_INNER, child);
+}
+
+static void olc_split(struct smr_thread *t, struct olc_path *at, uint64_t key)
+{
+    if (!olc_lock(&at->parent->node, at->parent_version))
+        return;
+    if (olc_lock(at->child, at->version)) {
+        bptree_split_child(t, at->parent, inner_route(at->parent, key));
+        olc_unlock(at->child);
+    }
+    olc_unlock(&at->parent->node);
+}
+
+/* Joins the child with a neighbour. */
+static void olc_join(struct smr_thread *t, struct olc_path *at, uint64_t key)
+{
+    void *dead = NULL;
+    if (!olc_lock(&at->parent->node, at->parent_version))
+        return;
+    unsigned index = inner_route(at->parent, key), left = index ? index - 1 : 0;
+    struct bptree_node *sibling = bptree_child(at->parent, index ? left : 1);
+    if (olc_lock(at->child, at->version)) {
+        if (olc_lock(sibling, load_relaxed(&sibling->version))) {
+            dead = bptree_join_children(at->parent, left);
+            olc_unlock(sibling);
+        }
+        olc_unlock(at->child);
+    }
+    olc_unlock(&at->parent->node);
+    if (dead)
+        smr_retire(t, bptree_kind_at(at->level), dead);
+}
+
+/* Splits the topmost full node on the way to the key. True: there was none. */
+static noinline bool olc_make_room(struct smr_thread *t, struct ds *ds, uint64_t key)
+{
+    struct olc_path at;
+    smr_checkpoint(t);
+    olc_start(&at, ds);
+    if (inner_full(&ds->root)) {
+        smr_commit(t);
+        olc_grow_root(t, ds, at.version);
+        return false;
+    }
+    while (at.level > 1) {
+        if (!olc_hop(t, &at, key))
+            return false;
+        if (bptree_is_full(at.child, at.level - 1)) {
+            smr_reserve(t, 0, at.parent);
+            smr_reserve(t, 1, at.child);
+            smr_commit(t);
+            olc_split(t, &at, key);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Joins the topmost sparse node on the way to the key. True: there was none that has a neighbour. */
+static noinline bool olc_thin_out(struct smr_thread *t, struct ds *ds, uint64_t key)
+{
+    struct olc_path at;
+    smr_checkpoint(t);
+    olc_start(&at, ds);
+    if (bptree_root_can_shrink(&ds->root)) {
+        smr_commit(t);
+        olc_shrink_root(t, ds, at.version);
+        return false;
+    }
+    while (at.level > 1) {
+        if (!olc_hop(t, &at, key))
+            return false;
+        if (bptree_is_sparse(at.child, at.level - 1) && inner_count(at.parent) > 0) {
+            smr_reserve(t, 0, at.parent);
+            smr_reserve(t, 1, at.child);
+            smr_commit(t);
+            olc_join(t, &at, key);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- operations ---- */
+
+static noinline struct found ds_contains(struct ds *ds, struct smr_thread *t, uint64_t key)
+{
+    smr_op_begin(t);
+restart:
+    smr_checkpoint(t);
+    struct olc_path at;
+    struct found found = {0};
+    if (unlikely(!olc_descend(t, ds, key, &at)))
+        goto again;
+    found.found = leaf_find((struct bptree_leaf *)at.child, key, &found.value);
+    if (unlikely(!olc_valid(at.child, at.version)))
+        goto again;
+    smr_op_end(t);
+    return found;
+again:
+    t->fp.account.restarts++;
+    goto restart;
+}
+
+static noinline bool ds_insert(struct ds *ds, struct smr_thread *t, uint64_t key, uint64_t value)
+{
+    smr_op_begin(t);
+restart:
+    smr_checkpoint(t);
+    struct olc_path at;
+    if (unlikely(!olc_descend(t, ds, key, &at)))
+        goto again;
+    struct bptree_leaf *leaf = (struct bptree_leaf *)at.child;
+    uint64_t old;
+    bool present = leaf_find(leaf, key, &old), full = leaf_full(leaf);
+    if (!present && !full) {
+        smr_reserve(t, 0, leaf);
+        smr_commit(t);
+        if (!olc_lock(at.child, at.version))
+            goto again;
+        leaf_insert(leaf, key, value);
+        olc_unlock(at.child);
+    } else if (!olc_valid(at.child, at.version)) {
+        goto again;
+    } else if (!present) {
+        while (!olc_make_room(t, ds, key))
+            t->fp.account.restarts++;
+        goto restart;
+    }
+    smr_op_end(t);
+    return !present;
+again:
+    t->fp.account.restarts++;
+    goto restart;
+}
+
+static noinline bool ds_remove(struct ds *ds, struct smr_thread *t, uint64_t key)
+{
+    bool sparse = false;
+    smr_op_begin(t);
+restart:
+    smr_checkpoint(t);
+    struct olc_path at;
+    if (unlikely(!olc_descend(t, ds, key, &at)))
+        goto again;
+    struct bptree_leaf *leaf = (struct bptree_leaf *)at.child;
+    uint64_t old;
+    bool present = leaf_find(leaf, key, &old);
+    if (present) {
+        smr_reserve(t, 0, leaf);
+        smr_commit(t);
+        if (!olc_lock(at.child, at.version))
+            goto again;
+        leaf_remove(leaf, key);
+        sparse = bptree_is_sparse(leaf, 0);
+        olc_unlock(at.child);
+    } else if (!olc_valid(at.child, at.version)) {
+        goto again;
+    }
+    if (sparse)
+        while (!olc_thin_out(t, ds, key))
+            t->fp.account.restarts++;
+    smr_op_end(t);
+    return present;
+again:
+    t->fp.account.restarts++;
+    goto restart;
+}
+
+/* One leaf after the other, each by a descent of its own: every class of reclaimer allows that. Each leaf is read at
+ * one moment, the scan as a whole is not. `bound` is the largest key that belongs to the leaf. */
+inlined bool olc_scan_leaf(struct smr_thread *t, struct ds *ds, uint64_t low, uint64_t *values, unsigned *n,
+                           uint64_t *bound)
+{
+    uint64_t keys[BPTREE_LEAF_KEYS];
+    struct olc_path at;
+    *bound = BPTREE_KEY_MAX;
+    olc_start(&at, ds);
+    do {
+        if (!olc_hop(t, &at, low))
+            return false;
+        uint64_t own = inner_bound(at.parent, inner_route(at.parent, low));
+        if (!olc_valid(&at.parent->node, at.parent_version))
+            return false;
+        if (own < *bound)
+            *bound = own;
+    } while (at.level > 1);
+    *n = leaf_collect((struct bptree_leaf *)at.child, low, keys, values, BPTREE_LEAF_KEYS);
+    return olc_valid(at.child, at.version);
+}
+
+static noinline size_t ds_scan(struct ds *ds, struct smr_thread *t, uint64_t low, size_t most, uint64_t *sum)
+{
+    volatile uint64_t from = low;
+    volatile size_t read = 0;
+    smr_op_begin(t);
+    while (read < most) {
+        smr_checkpoint(t);
+        uint64_t values[BPTREE_LEAF_KEYS], bound;
+        unsigned n;
+        if (!olc_scan_leaf(t, ds, from, values, &n, &bound)) {
+            t->fp.account.restarts++;
+            continue;
+        }
+        for (unsigned i = 0; i < n && read < most; i++, read++)
+            *sum += values[i];
+        if (bound == BPTREE_KEY_MAX)
+            break;
+        from = bound + 1;
+    }
+    smr_op_end(t);
+    return read;
+}
+
+static void ds_check(struct ds *ds, struct set_census *census)
+{
+    bptree_check_all(&ds->root, census);
+}
+
+static void ds_destroy(struct ds *ds, struct smr_thread *t)
+{
+    bptree_discard_children(&ds->root, t);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* B+-tree behind one pthread_rwlock at the root, the article's shared_mutex tree: each lookup writes the lock word
+ * twice.
+ * --rwlock-kind=prefer-reader is glibc's default, under which a stream of readers starves writers; prefer-writer is its
+ * PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP.
+ *
+ * A node is retired under the exclusive lock, which every reader takes shared: nobody can hold it, and `immediate` is
+ * sound. */
+#include "parts/bptree_plain.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define DS_KIND       set
+#define DS_NEEDS      0u
+#define DS_THREADS    DS_ANY
+#define DS_NODE_BYTES sizeof(struct bptree_leaf)
+#define DS_KEY_BYTES  BPTREE_KEY_BYTES
+
+struct ds {
+    line_pair_align pthread_rwlock_t lock;
+    line_pair_align struct bptree_inner root;
+};
+
+static void ds_create(struct ds *ds, struct smr_thread *t, const struct ds_parameters *parameters)
+{
+    pthread_rwlockattr_t attributes;
+    pthread_rwlockattr_init(&attributes);
+    if (strcmp(parameters->rwlock_kind, "prefer-writer") == 0)
+        pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(&ds->lock, &attributes);
+    pthread_rwlockattr_destroy(&attributes);
+    bptree_create(&ds->root, t);
+}
+
+static noinline struct found ds_contains(struct ds *ds, struct smr_thread *t, uint64_t key)
+{
+    smr_op_begin(t);
+    pthread_rwlock_rdlock(&ds->lock);
+    struct found found = plain_find(&ds->root, key);
+    pthread_rwlock_unlock(&ds->lock);
+    smr_op_end(t);
+    return found;
+}
+
+static noinline bool ds_insert(struct ds *ds, struct smr_thread *t, uint64_t key, uint64_t value)
+{
+    smr_op_begin(t);
+    pthread_rwlock_wrlock(&ds->lock);
+    bool inserted = plain_insert(t, &ds->root, key, value);
+    pthread_rwlock_unlock(&ds->lock);
+    smr_op_end(t);
+    return inserted;
+}
+
+static noinline bool ds_remove(struct ds *ds, struct smr_thread *t, uint64_t key)
+{
+    smr_op_begin(t);
+    pthread_rwlock_wrlock(&ds->lock);
+    bool removed = plain_remove(t, &ds->root, key);
+    pthread_rwlock_unlock(&ds->lock);
+    smr_op_end(t);
+    return removed;
+}
+
+static noinline size_t ds_scan(struct ds *ds, struct smr_thread *t, uint64_t low, size_t most, uint64_t *sum)
+{
+    smr_op_begin(t);
+    pthread_rwlock_rdlock(&ds->lock);
+    size_t read = plain_scan(&ds->root, low, most, sum);
+    pthread_rwlock_unlock(&ds->lock);
+    smr_op_end(t);
+    return read;
+}
+
+static void ds_check(struct ds *ds, struct set_census *census)
+{
+    bptree_check_all(&ds->root, census);
+}
+
+static void ds_destroy(struct ds *ds, struct smr_thread *t)
+{
+    bptree_discard_children(&ds->root, t);
+    pthread_rwlock_destroy(&ds->lock);
+}
