@@ -89,7 +89,7 @@ inlined void *node_malloc(size_t bytes, size_t align)
     void *node;
     if (align <= _Alignof(max_align_t))
         node = malloc(bytes);
-    else if (posix_memalign(&node, align, (bytes + align - 1) / align * align) != 0)
+    else if (posix_memalign(&node, align, (bytes + sizeof(void *) - 1) & ~(sizeof(void *) - 1)) != 0)
         node = NULL;
     if (unlikely(node == NULL))
         node_out_of_memory(bytes);

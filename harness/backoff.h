@@ -11,18 +11,13 @@
 /* Set by the driver before any worker runs. */
 extern bool threads_oversubscribed;
 
-struct backoff {
-    unsigned turns;
-};
-
-inlined void backoff_wait(struct backoff *backoff)
+/* `attempt` counts a thread's failures, over its whole life: its low bits vary the wait, so that two threads in each
+ * other's way come apart, and no state has to be kept in the operation. */
+inlined void backoff_wait(uint64_t attempt)
 {
-    enum { LONGEST = 256 };
-    for (unsigned i = 0; i <= backoff->turns; i++)
+    for (uint64_t i = 0; i <= attempt % 64; i++)
         spin_pause();
-    if (backoff->turns < LONGEST)
-        backoff->turns = 2 * backoff->turns + 1;
-    else if (threads_oversubscribed)
+    if (threads_oversubscribed && attempt % 8 == 0)
         sched_yield();
 }
 

@@ -13,6 +13,10 @@
 #define inlined     static inline __attribute__((always_inline))
 #define unused      __attribute__((unused))
 
+/* The compiler must take x for changed here: what it derived from x before is not kept alive across this point. At the top of
+ * a retry loop, that keeps vectors of a slow path's past out of the fast path's stack frame. */
+#define forget(x) __asm__("" : "+r"(x))
+
 /* Two adjacent 64-byte lines are fetched together on x86, and a line has 128 bytes on Apple and some Arm servers: what
  * two threads write must lie this far apart. */
 #define LINE_PAIR       128

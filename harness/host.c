@@ -266,3 +266,10 @@ struct host_throttling host_throttling(void)
     }
     return sum;
 }
+
+void host_throttling_subtract(struct host_throttling *later, const struct host_throttling *earlier)
+{
+    bool available = later->throttled_us >= 0 && earlier->throttled_us >= 0;
+    later->periods_throttled = available ? later->periods_throttled - earlier->periods_throttled : -1;
+    later->throttled_us = available ? later->throttled_us - earlier->throttled_us : -1;
+}

@@ -17,13 +17,15 @@ struct host_fact {
 
 const struct host_fact *host_facts(size_t *count);
 
-/* How long a cgroup's CPU quota has stopped us so far; take differences over the window. -1: not available. Without
- * malloc. */
+/* How long a cgroup's CPU quota has stopped us so far. -1: not available. Without malloc. */
 struct host_throttling {
     long long periods_throttled;
     long long throttled_us;
 };
 
 struct host_throttling host_throttling(void);
+
+/* later - earlier, into later; what was not available stays so. */
+void host_throttling_subtract(struct host_throttling *later, const struct host_throttling *earlier);
 
 #endif

@@ -17,8 +17,9 @@ struct memory_usage memory_usage(void)
         kernel_text_field(text, "VmRSS", &usage.resident);
         kernel_text_field(text, "VmHWM", &usage.peak);
     }
-    /* Since kernel 6.2 VmRSS may leave out what each CPU has not yet added to the common sum: up to 2 * CPUs^2 pages, 288 MB with
-     * 192 CPUs. smaps_rollup counts the pages. VmHWM has no exact sibling, but the peak was never less than what is there now. */
+    /* Since kernel 6.2 VmRSS may leave out what each CPU has not yet added to the common sum: up to 2 * CPUs^2 pages,
+     * 288 MB with 192 CPUs. smaps_rollup counts the pages. VmHWM has no exact sibling, but the peak was never less than
+     * what is there now. */
     long long exact;
     if (kernel_file_read("/proc/self/smaps_rollup", text, sizeof text) && kernel_text_field(text, "Rss", &exact)) {
         usage.resident = exact;

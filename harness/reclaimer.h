@@ -15,6 +15,10 @@
  *   smr_drain(t)                      every thread is at rest: hands all of this thread's limbo to the policy
  *   smr_epoch(shared)                 a number that grows with the scheme's progress
  *
+ *   smr_tick(t)                       once before each operation of the loop, outside of it: the place to look at epochs, to
+ *                                     pass tokens and, by fp_tick, to free. Work that is done here costs the operations no
+ *                                     registers, and whoever frees looks quiescent
+ *
  * called by structures, t being the calling thread:
  *   smr_op_begin(t), smr_op_end(t)    around every operation. Between them, and only there, nodes may be dereferenced
  *   smr_checkpoint(t)                 a statement; where a restartable scheme (NBR) comes back to. Locals of the read

@@ -10,11 +10,11 @@
  *
  *   search_below(array, lines, key)   which words are < key: bit i stands for word i
  *   search_equal(array, lines, key)   which words are = key
- *   search_open(array, words, at)     array[at .. words-2] moves up by one place; array[at] keeps its old word
- *   search_close(array, words, at)    array[at+1 .. words-1] moves down by one place; the last word keeps its old value
+ *   search_open(array, stride, words, at)    array[at .. words-2] moves up by one place; array[at] keeps its old word
+ *   search_close(array, stride, words, at)   array[at+1 .. words-1] moves down by one place; the last word keeps its old value
+ *                                     The array's lines begin `stride` words apart, SEARCH_LINE if nothing lies between them.
  *   search_copy(to, from, words)      arrays that do not overlap; words may be a variable
  *   search_fill(to, words, word)
- *   line_lanes, line_move             parts of the above for arrays that lie in lines with something between them
  *
  * Why racy vector reads are acceptable. No C11 atomic is wider than a word. So a vector backend reads what others may
  * be writing with one instruction that the compiler cannot see into: an asm on AVX-512, which compares straight from
@@ -222,19 +222,29 @@ inlined unsigned line_lanes(unsigned base, unsigned first, unsigned end)
     return upto & ~from;
 }
 
-/* From the top down: a line is read before the line below it is moved onto its first word. */
-inlined void search_open(_Atomic uint64_t *array, unsigned words, unsigned at)
+/* From the top down: a line is read before the one below it is moved onto its first word. Between lines that do not touch
+ * one word is carried over. */
+inlined void search_open(_Atomic uint64_t *array, unsigned stride, unsigned words, unsigned at)
 {
-    for (unsigned line = (words + SEARCH_LINE - 1) / SEARCH_LINE; line-- > 0;) {
-        unsigned base = line * SEARCH_LINE;
-        line_move(array + base, array + base - 1, line_lanes(base, at + 1, words));
+    for (unsigned i = (words + SEARCH_LINE - 1) / SEARCH_LINE; i-- > 0;) {
+        _Atomic uint64_t *line = array + i * stride;
+        unsigned lanes = line_lanes(i * SEARCH_LINE, at + 1, words);
+        line_move(line, line - 1, stride == SEARCH_LINE ? lanes : lanes & ~1u);
+        if (stride != SEARCH_LINE && i > 0 && lanes & 1)
+            store_relaxed(line, load_relaxed(line - stride + SEARCH_LINE - 1));
     }
 }
 
-inlined void search_close(_Atomic uint64_t *array, unsigned words, unsigned at)
+inlined void search_close(_Atomic uint64_t *array, unsigned stride, unsigned words, unsigned at)
 {
-    for (unsigned base = 0; base + 1 < words; base += SEARCH_LINE)
-        line_move(array + base, array + base + 1, line_lanes(base, at, words - 1));
+    const unsigned last = 1u << (SEARCH_LINE - 1);
+    for (unsigned i = 0; i * SEARCH_LINE + 1 < words; i++) {
+        _Atomic uint64_t *line = array + i * stride;
+        unsigned lanes = line_lanes(i * SEARCH_LINE, at, words - 1);
+        line_move(line, line + 1, stride == SEARCH_LINE ? lanes : lanes & ~last);
+        if (stride != SEARCH_LINE && lanes & last)
+            store_relaxed(line + SEARCH_LINE - 1, load_relaxed(line + stride));
+    }
 }
 
 inlined void search_copy(_Atomic uint64_t *to, const _Atomic uint64_t *from, unsigned words)

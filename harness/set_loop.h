@@ -37,11 +37,11 @@ static void loop_prefill(struct worker *w)
     smr_online(w->smr);
     for (uint64_t i = from; i < to; i++) {
         uint64_t key = permutation_apply(&order, i);
+        smr_tick(w->smr);
         if (ds_insert(w->trial->ds, w->smr, key, value_of(key))) {
             w->net_keys++;
             w->net_key_sum += key;
         }
-        fp_tick(&w->smr->fp);
     }
     smr_offline(w->smr);
 }
@@ -55,73 +55,81 @@ static noinline unused void check_found(const struct worker *w, uint64_t key, st
         fail(STATUS_INVARIANT, "key %lu was never removed and reported missing", key);
 }
 
-inlined enum operation choose(const struct workload *load, struct random *random)
+inlined enum operation choose(const uint64_t *below, struct random *random)
 {
     uint64_t dice = random_next(random);
-    return dice < load->insert_below   ? OP_INSERT
-           : dice < load->remove_below ? OP_REMOVE
-           : dice < load->scan_below   ? OP_SCAN
-                                       : OP_FIND;
+    return dice < below[0] ? OP_INSERT : dice < below[1] ? OP_REMOVE : dice < below[2] ? OP_SCAN : OP_FIND;
 }
 
-inlined void run_operation(struct worker *w, struct tally *tally, enum operation operation, uint64_t key)
+/* Everything but a lookup. */
+inlined void run_other(struct worker *w, struct ds *ds, struct smr_thread *t, struct tally *tally,
+                       enum operation operation, uint64_t key)
 {
-    struct ds *ds = w->trial->ds;
+    const struct workload *load = &w->trial->workload;
     bool ok;
     switch (operation) {
     case OP_INSERT:
-        ok = ds_insert(ds, w->smr, key, value_of(key));
+        ok = ds_insert(ds, t, key, value_of(key));
         w->net_keys += ok;
         w->net_key_sum += ok ? key : 0;
         tally->succeeded[OP_INSERT] += ok;
         break;
     case OP_REMOVE:
-        if (CHECK && w->trial->workload.prefill == w->trial->workload.keys && key % PERMANENT_EVERY == 0)
-            key = (key + 1) % w->trial->workload.keys;
-        ok = ds_remove(ds, w->smr, key);
+        if (CHECK && load->prefill == load->keys && key % PERMANENT_EVERY == 0)
+            key = (key + 1) % load->keys;
+        ok = ds_remove(ds, t, key);
         w->net_keys -= ok;
         w->net_key_sum -= ok ? key : 0;
         tally->succeeded[OP_REMOVE] += ok;
         break;
-    case OP_SCAN:
-        tally->succeeded[OP_SCAN] += ds_scan(ds, w->smr, key, w->trial->workload.scan_length, &tally->value_sum);
-        break;
-    default: {
-        struct found found = ds_contains(ds, w->smr, key);
-        tally->value_sum += found.value;
-        tally->succeeded[OP_FIND] += found.found;
-        if (CHECK)
-            check_found(w, key, found);
-    }
+    default:
+        tally->succeeded[OP_SCAN] += ds_scan(ds, t, key, load->scan_length, &tally->value_sum);
     }
     tally->done[operation]++;
-    fp_tick(&w->smr->fp);
 }
 
-/* `finds_only` and `law` are constants where this is inlined: a lookup then costs one random number and no choice. The
- * random state and the tally are locals so that they can stay in registers and on the worker's own stack. */
+/* `finds_only` and `law` are constants where this is inlined: a lookup then costs one random number and no choice. What a
+ * lookup needs and counts are locals, for registers: beyond the caches, the fewer instructions an operation has, the more
+ * of them overlap. */
 inlined void run_window(struct worker *w, bool finds_only, enum key_law law)
 {
-    const struct workload load = w->trial->workload;
+    const struct workload *load = &w->trial->workload;
+    struct ds *ds = w->trial->ds;
+    struct smr_thread *t = w->smr;
+    const atomic_bool *stop = &w->trial->stop;
+    const uint64_t keys = load->keys, choices[] = {load->insert_below, load->remove_below, load->scan_below};
     struct random random = w->random;
     struct tally tally = {0};
-    uint64_t left = w->budget;
-    uint64_t until_sample = w->histogram && load.sample_every ? load.sample_every : UINT64_MAX;
+    uint64_t hits = 0, finds = 0, value_sum = 0, left = w->budget;
+    uint64_t until_sample = w->histogram && load->sample_every ? load->sample_every : UINT64_MAX;
 
     tally.begin_ns = clock_ns();
-    for (; left && likely(!load_relaxed(&w->trial->stop)); left--) {
-        uint64_t key = keys_next(&w->keys, law, load.keys, &random);
-        enum operation operation = finds_only ? OP_FIND : choose(&load, &random);
-        if (likely(--until_sample)) {
-            run_operation(w, &tally, operation, key);
+    for (; left && likely(!load_relaxed(stop)); left--) {
+        uint64_t begin = 0, key = keys_next(&w->keys, law, keys, &random);
+        enum operation operation = finds_only ? OP_FIND : choose(choices, &random);
+        bool timed = unlikely(--until_sample == 0);
+        if (timed)
+            begin = ticks_begin();
+        smr_tick(t);
+        if (operation == OP_FIND) {
+            struct found found = ds_contains(ds, t, key);
+            value_sum += found.value;
+            hits += found.found;
+            finds += !finds_only;
+            if (CHECK)
+                check_found(w, key, found);
         } else {
-            uint64_t begin = ticks_begin();
-            run_operation(w, &tally, operation, key);
+            run_other(w, ds, t, &tally, operation, key);
+        }
+        if (timed) {
             histogram_add(w->histogram, ticks_end() - begin);
-            until_sample = load.sample_every;
+            until_sample = load->sample_every;
         }
     }
     tally.end_ns = clock_ns();
+    tally.done[OP_FIND] = finds_only ? w->budget - left : finds;
+    tally.succeeded[OP_FIND] = hits;
+    tally.value_sum += value_sum;
     w->random = random;
     w->tally = tally;
 }

@@ -371,7 +371,7 @@ static void measure(struct stage *stage, struct result *result)
     if (TRACE)
         trace_start(ticks_of_ns(&calibration, plan->options->trace_threshold));
     result->counters_valid = allocator_counters_read(&counters);
-    result->throttling = host_throttling();
+    struct host_throttling before_throttling = host_throttling();
 
     uint64_t stopped = run_window(stage, plan->options->seconds, plan->options->ops);
 
@@ -387,8 +387,8 @@ static void measure(struct stage *stage, struct result *result)
     result->backlog_start = before.retired - before.freed;
     result->backlog_end = after.retired - after.freed;
     result->ns_per_tick = calibration.ns_per_tick;
-    result->throttling.periods_throttled = throttling.periods_throttled - result->throttling.periods_throttled;
-    result->throttling.throttled_us = throttling.throttled_us - result->throttling.throttled_us;
+    host_throttling_subtract(&throttling, &before_throttling);
+    result->throttling = throttling;
     note_times(stage, result, stopped);
     result->latency = meta_alloc(sizeof *result->latency);
     for (unsigned i = 0; plan->options->sample_every && i < plan->threads; i++)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """kind = lines: one line a series over x, every sample a dot, the median joined up, one panel a word of `panels`."""
 
-from lib import rows as table
 from plots import series, style
 
 REQUIRED = {"x", "y"}

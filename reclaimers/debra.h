@@ -15,36 +15,34 @@
 struct epoch_scan {
     unsigned operations; /* since the last look */
     unsigned seen;       /* threads found past the previous epoch in this round */
-    uint64_t fenced;     /* the epoch whose round has had its fence */
+    uint64_t round;      /* the epoch that the round is to end */
 };
 
 #include "parts/epochs.h"
 
-static noinline void debra_look(struct smr_thread *t, uint64_t now)
+static noinline void debra_look(struct smr_thread *t)
 {
+    uint64_t now = t->epoch;
     t->scan.operations = 0;
-    if (t->scan.fenced != now) {
+    if (t->scan.round != now) {
+        t->scan.round = now;
+        t->scan.seen = 0;
         fence_heavy(); /* (3) */
-        t->scan.fenced = now;
     }
     if (!epochs_allows(t->shared, t->scan.seen, now))
         return;
-    if (++t->scan.seen < t->shared->parameters.threads)
-        return;
-    t->scan.seen = 0;
-    epochs_advance(t, now);
+    if (++t->scan.seen == t->shared->parameters.threads) {
+        t->scan.seen = 0;
+        epochs_advance(t, now);
+    }
 }
 
-inlined void smr_op_begin(struct smr_thread *t)
+inlined void smr_tick(struct smr_thread *t)
 {
-    uint64_t now = load_acquire(&t->shared->epoch); /* (6) */
-    if (unlikely(now != t->epoch)) {
-        epochs_rotate(t, now);
-        t->scan.seen = 0;
-    }
-    epochs_pin(t, now);
+    epochs_look(t);
     if (unlikely(++t->scan.operations >= t->shared->parameters.epoch_frequency))
-        debra_look(t, now);
+        debra_look(t);
+    fp_tick(&t->fp);
 }
 
 inlined void smr_retire(struct smr_thread *t, unsigned kind, void *node)

@@ -27,12 +27,10 @@ static noinline void ebr_try_advance(struct smr_thread *t)
     epochs_advance(t, now);
 }
 
-inlined void smr_op_begin(struct smr_thread *t)
+inlined void smr_tick(struct smr_thread *t)
 {
-    uint64_t now = load_acquire(&t->shared->epoch); /* (6) */
-    if (unlikely(now != t->epoch))
-        epochs_rotate(t, now);
-    epochs_pin(t, now);
+    epochs_look(t);
+    fp_tick(&t->fp);
 }
 
 inlined void smr_retire(struct smr_thread *t, unsigned kind, void *node)

@@ -3,26 +3,27 @@
  *
  * Each node has a 64-bit version word: bit 0 locked, bits 1..63 the version. A writer locks by CAS (1) from the version
  * that it has validated, a release fence (2) keeps its changes behind the lock, and unlocking is a release store of
- * locked + 1 (3). A reader loads the version with acquire (4), waits while it is locked, reads, and validates: an
- * acquire fence (5) and a second load that must give the same version.
+ * locked + 1 (3). A reader loads the version with acquire (4), reads, and validates: an acquire fence (5) and a second
+ * load that must give the same version, unlocked; otherwise it waits a little and begins again at the root.
  *
  * Proof sketch.
  *  - Reads. A read that saw any store of a writer that locked after (4): by (2) and (5) the second load sees the lock
- * or a later word, and the validation fails. One that saw a store from before: (3) and (4) order it. So validated reads
- * are a snapshot of the node.
+ *    or a later word, and the validation fails. One that saw a store from before: (3) and (4) order it. So validated
+ *    reads are a snapshot of the node.
  *  - Hops. The child link is read, the parent is validated [check 1], the child's version is loaded, the parent is
- * validated again [check 2]. Check 1: the link was a child at a moment after the parent's version was loaded, so the
- * child had not been retired then, and this operation, or the hazard published by smr_protect before the check, keeps
- * it from being freed. Without check 1 the load of the child's version may touch freed memory: slots hold stale links.
- * Check 2: the child's version was loaded while the parent's range for it was what we routed by; a split or join of the
- * child changes the parent, so it comes later and changes the child's version too. Without check 2 a key that moved to
- * a neighbour between the two loads would be reported missing.
+ *    validated again [check 2].
+ *    Check 1: the link was a child at a moment after the parent's version was loaded, so the child had not been retired
+ *    then, and this operation, or the hazard published by smr_protect before the check, keeps it from being freed.
+ *    Without check 1 the load of the child's version may touch freed memory: slots hold stale links.
+ *    Check 2: the child's version was loaded while the parent's range for it was what we routed by; a split or join of
+ *    the child changes the parent, so it comes later and changes the child's version too. Without check 2 a key that
+ *    moved to a neighbour between the two loads would be reported missing.
  *  - Unlinked nodes. Links change only under the parent's lock, and a joined node is locked and changes its version in
  *    the same step: a reader that still stands in it fails to validate, and a writer fails (1). No mark is needed, and
- * no operation ever follows a link out of an unlinked node: sound without SMR_WALK_UNLINKED. A sibling taken under the
+ *    no operation follows a link out of an unlinked node: sound without SMR_WALK_UNLINKED. A sibling taken under the
  *    parent's lock cannot be retired: that needs the same lock.
  *  - Locks. All but the first are tried once; on failure everything is let go and the operation restarts: no deadlock.
- * The node that a join took out is retired after the locks are let go, once, by the thread that held the parent's.
+ *    The node that a join took out is retired after the locks are let go, once, by the thread that held the parent's.
  *  - An insert takes effect at the release of the leaf's lock, a remove likewise, a lookup at its last validation.
  *
  * Splits and joins are steps of their own (make_room, thin_out): the hot descent reads neither counts nor levels below
@@ -52,33 +53,32 @@ static void ds_create(struct ds *ds, struct smr_thread *t, const struct ds_param
 
 /* ---- version words ---- */
 
-static noinline uint64_t olc_wait(struct bptree_node *node)
-{
-    struct backoff backoff = {0};
-    uint64_t version;
-    do {
-        backoff_wait(&backoff);
-        version = load_acquire(&node->version);
-    } while (version & LOCKED);
-    return version;
-}
-
+/* Without the lock bit: what is read of a locked node cannot be validated against this, and no lock can be taken from it.
+ * One instruction instead of a branch on every hop. */
 inlined uint64_t olc_read(struct bptree_node *node)
 {
-    uint64_t version = load_acquire(&node->version); /* (4) */
-    return likely(!(version & LOCKED)) ? version : olc_wait(node);
+    return load_acquire(&node->version) & ~LOCKED; /* (4) */
 }
 
+/* (5) and the second load. On x86 the fence is one for the compiler only, and a comparison with memory fuses with the branch
+ * behind it into one instruction; compilers do not fold an atomic load into a comparison by themselves. */
 inlined bool olc_valid(struct bptree_node *node, uint64_t version)
 {
     race_window();
+#if defined(__x86_64__) && !UNDER_SANITIZER
+    __asm__ goto("cmpq %1, %0; jne %l[changed]" : : "m"(node->version), "r"(version) : "memory", "cc" : changed);
+    return true;
+changed:
+    return false;
+#else
     fence_acquire(); /* (5) */
     return likely(load_relaxed(&node->version) == version);
+#endif
 }
 
 inlined bool olc_lock(struct bptree_node *node, uint64_t version)
 {
-    if (unlikely(version & LOCKED) || !cas_acquire(&node->version, &version, version | LOCKED)) /* (1) */
+    if (!cas_acquire(&node->version, &version, version | LOCKED)) /* (1) */
         return false;
     fence_release(); /* (2) */
     race_window();
@@ -89,6 +89,11 @@ inlined void olc_unlock(struct bptree_node *node)
 {
     race_window();
     store_release(&node->version, load_relaxed(&node->version) + 1); /* (3) */
+}
+
+static noinline void olc_restart(struct smr_thread *t)
+{
+    backoff_wait(++t->fp.account.restarts);
 }
 
 /* ---- descent ---- */
@@ -109,15 +114,14 @@ inlined void olc_start(struct olc_path *at, struct ds *ds)
     at->level = inner_level(&ds->root) + 1;
 }
 
-/* One hop down towards the key. False: the parent changed. Two slots alternate, so that parent and child stay
- * protected. */
-inlined bool olc_hop(struct smr_thread *t, struct olc_path *at, uint64_t key)
+/* One hop down towards the key. False: the parent changed. Two slots alternate, so that parent and child stay protected. */
+inlined bool olc_hop(struct smr_thread *t, struct olc_path *at, uint64_t key, bool to_leaf)
 {
     at->parent = (struct bptree_inner *)at->child;
     at->parent_version = at->version;
     at->level--;
     link_word child = smr_protect(t, at->level & 1, inner_follow(at->parent, key), at->parent);
-    if (at->level == 1)
+    if (to_leaf)
         prefetch_leaf((void *)child);
     if (!olc_valid(&at->parent->node, at->parent_version)) /* check 1 */
         return false;
@@ -131,11 +135,10 @@ inlined bool olc_hop(struct smr_thread *t, struct olc_path *at, uint64_t key)
 inlined bool olc_descend(struct smr_thread *t, struct ds *ds, uint64_t key, struct olc_path *at)
 {
     olc_start(at, ds);
-    do {
-        if (!olc_hop(t, at, key))
+    while (at->level > 2)
+        if (!olc_hop(t, at, key, false))
             return false;
-    } while (at->level > 1);
-    return true;
+    return olc_hop(t, at, key, true);
 }
 
 /* ---- structural steps ---- */
@@ -206,7 +209,7 @@ static noinline bool olc_make_room(struct smr_thread *t, struct ds *ds, uint64_t
         return false;
     }
     while (at.level > 1) {
-        if (!olc_hop(t, &at, key))
+        if (!olc_hop(t, &at, key, false))
             return false;
         if (bptree_is_full(at.child, at.level - 1)) {
             smr_reserve(t, 0, at.parent);
@@ -231,7 +234,7 @@ static noinline bool olc_thin_out(struct smr_thread *t, struct ds *ds, uint64_t 
         return false;
     }
     while (at.level > 1) {
-        if (!olc_hop(t, &at, key))
+        if (!olc_hop(t, &at, key, false))
             return false;
         if (bptree_is_sparse(at.child, at.level - 1) && inner_count(at.parent) > 0) {
             smr_reserve(t, 0, at.parent);
@@ -246,23 +249,35 @@ static noinline bool olc_thin_out(struct smr_thread *t, struct ds *ds, uint64_t 
 
 /* ---- operations ---- */
 
-static noinline struct found ds_contains(struct ds *ds, struct smr_thread *t, uint64_t key)
+inlined bool olc_try_contains(struct ds *ds, struct smr_thread *t, uint64_t key, struct found *found)
 {
-    smr_op_begin(t);
-restart:
-    smr_checkpoint(t);
     struct olc_path at;
-    struct found found = {0};
-    if (unlikely(!olc_descend(t, ds, key, &at)))
-        goto again;
-    found.found = leaf_find((struct bptree_leaf *)at.child, key, &found.value);
-    if (unlikely(!olc_valid(at.child, at.version)))
-        goto again;
+    smr_checkpoint(t);
+    if (!olc_descend(t, ds, key, &at))
+        return false;
+    found->found = leaf_find((struct bptree_leaf *)at.child, key, &found->value);
+    return olc_valid(at.child, at.version);
+}
+
+static noinline struct found olc_contains_again(struct ds *ds, struct smr_thread *t, uint64_t key)
+{
+    struct found found;
+    do
+        olc_restart(t);
+    while (!olc_try_contains(ds, t, key, &found));
     smr_op_end(t);
     return found;
-again:
-    t->fp.account.restarts++;
-    goto restart;
+}
+
+/* The first try calls nothing, so that it needs no stack frame; others are a tail call. */
+static noinline struct found ds_contains(struct ds *ds, struct smr_thread *t, uint64_t key)
+{
+    struct found found;
+    smr_op_begin(t);
+    if (unlikely(!olc_try_contains(ds, t, key, &found)))
+        return olc_contains_again(ds, t, key);
+    smr_op_end(t);
+    return found;
 }
 
 static noinline bool ds_insert(struct ds *ds, struct smr_thread *t, uint64_t key, uint64_t value)
@@ -270,6 +285,7 @@ static noinline bool ds_insert(struct ds *ds, struct smr_thread *t, uint64_t key
     smr_op_begin(t);
 restart:
     smr_checkpoint(t);
+    forget(key);
     struct olc_path at;
     if (unlikely(!olc_descend(t, ds, key, &at)))
         goto again;
@@ -287,13 +303,13 @@ restart:
         goto again;
     } else if (!present) {
         while (!olc_make_room(t, ds, key))
-            t->fp.account.restarts++;
+            olc_restart(t);
         goto restart;
     }
     smr_op_end(t);
     return !present;
 again:
-    t->fp.account.restarts++;
+    olc_restart(t);
     goto restart;
 }
 
@@ -303,6 +319,7 @@ static noinline bool ds_remove(struct ds *ds, struct smr_thread *t, uint64_t key
     smr_op_begin(t);
 restart:
     smr_checkpoint(t);
+    forget(key);
     struct olc_path at;
     if (unlikely(!olc_descend(t, ds, key, &at)))
         goto again;
@@ -322,11 +339,11 @@ restart:
     }
     if (sparse)
         while (!olc_thin_out(t, ds, key))
-            t->fp.account.restarts++;
+            olc_restart(t);
     smr_op_end(t);
     return present;
 again:
-    t->fp.account.restarts++;
+    olc_restart(t);
     goto restart;
 }
 
@@ -340,7 +357,7 @@ inlined bool olc_scan_leaf(struct smr_thread *t, struct ds *ds, uint64_t low, ui
     *bound = BPTREE_KEY_MAX;
     olc_start(&at, ds);
     do {
-        if (!olc_hop(t, &at, low))
+        if (!olc_hop(t, &at, low, false))
             return false;
         uint64_t own = inner_bound(at.parent, inner_route(at.parent, low));
         if (!olc_valid(&at.parent->node, at.parent_version))
@@ -362,7 +379,7 @@ static noinline size_t ds_scan(struct ds *ds, struct smr_thread *t, uint64_t low
         uint64_t values[BPTREE_LEAF_KEYS], bound;
         unsigned n;
         if (!olc_scan_leaf(t, ds, from, values, &n, &bound)) {
-            t->fp.account.restarts++;
+            olc_restart(t);
             continue;
         }
         for (unsigned i = 0; i < n && read < most; i++, read++)

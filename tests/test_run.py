@@ -20,7 +20,7 @@ DRIVER = os.path.join(ROOT, "build", "reclaimbench")
 EXPERIMENTS = sorted(glob.glob(os.path.join(ROOT, "experiments", "*.ini")))
 sys.path[:0] = [ROOT, os.path.join(ROOT, "scripts")]
 
-from lib import claims, experiment, plan, stats  # noqa: E402
+from lib import experiment, plan  # noqa: E402
 from lib.binary import Binary  # noqa: E402
 from lib.command import UserError  # noqa: E402
 
@@ -320,43 +320,6 @@ def test_the_full_sweep_may_follow_the_quick_one_but_not_the_other_way_round(sit
     assert site.run("--quick").returncode == 2
 
 
-def judged(value, holds, samples, **more):
-    section = {"says": "s", "value": value, "holds": holds, **more}
-    rows = [{"series": name, "trial": f"threads={threads}", "threads": str(threads), "status": status, "units": "4",
-             "ops_per_s": str(number)}
-            for (name, threads), found in samples.items() for status, number in found]
-    return claims.answer(claims.parse("c", section, "f"), rows, lambda name: f"needs {name}")[0]
-
-
-def ok(*numbers):
-    return [("ok", number) for number in numbers]
-
-
-def test_claims_are_answered_with_an_interval():
-    samples = {("a", 1): ok(10, 10.1, 9.9), ("a", 4): ok(39, 40, 41), ("b", 1): ok(8, 10, 12)}
-    holds = judged("a[threads=max] / a[threads=1]", "> 3", samples)
-    assert holds.answer == "holds" and holds.low < 4 < holds.high and holds.samples == 3
-    assert abs(holds.value - 4) < 0.02
-    assert judged("a[threads=max] / a[threads=1]", "> 5", samples).answer == "does not hold"
-    assert judged("a[threads=max] / a[threads=1]", "> 3 and < 3.5", samples).answer == "does not hold"
-    unsure = judged("b[threads=1] / a[threads=1]", "> 1", samples)
-    assert unsure.answer == "cannot be tested here" and "more repeats" in unsure.reason
-    efficiency = judged("a[threads=max] / a[threads=1] / a[threads=max].threads", "> 0.9", samples)
-    assert abs(efficiency.value - 1) < 0.01
-
-
-def test_claims_say_what_is_missing():
-    samples = {("a", 1): ok(10, 10.1, 9.9), ("a", 4): [("timeout", ""), ("timeout", "")], ("z", 1): ok(0, 0, 0)}
-    ratio = "a[threads=max] / a[threads=1]"
-    # The point of most threads is the failed one, not the next smaller.
-    assert judged(ratio, "> 1", samples).reason == "a[threads=max]: timeout"
-    assert judged("a[threads=8] / a[threads=1]", "> 1", samples).reason == "a[threads=8]: not measured in this sweep"
-    assert judged(ratio, "> 1", samples, testable="units >= 8").reason == "needs units >= 8, here: 4"
-    assert judged("a[threads=1] / other:a[threads=1]", "> 1", samples).reason == "needs other"
-    assert judged("a[threads=1] / z[threads=1]", "> 1", samples).reason == "a divisor was 0"
-    assert judged("z[threads=1]", "> 1", samples).answer == "does not hold"
-
-
 def test_claims_across_experiments_need_both_results(site):
     site.replace("value = olc[threads=max] / olc[threads=1]", "value = olc[threads=max] / twin:olc[threads=max]")
     assert "needs the results of twin" in site.run("--quick").stdout
@@ -369,19 +332,6 @@ def test_claims_across_experiments_need_both_results(site):
     assert site.run().returncode == 0
     site.file = first
     assert "in the other mode" in site.run("--quick").stdout
-
-
-def test_statistics_agree_with_tables():
-    for p, freedom, wanted in ((0.975, 2, 4.30265), (0.975, 4, 2.77645), (0.975, 10, 2.22814), (0.95, 1, 6.31375)):
-        assert abs(stats.student_quantile(p, freedom) / wanted - 1) < 1e-4
-    assert stats.mann_whitney([1, 2, 3], [4, 5, 6]) == pytest.approx(0.1)
-    assert stats.mann_whitney([1, 2, 3, 4, 5], [6, 7, 8, 9, 10]) == pytest.approx(2 / 252)
-    assert stats.mann_whitney([1, 3, 5, 7], [2, 4, 6, 8]) == pytest.approx(0.685714, abs=1e-6)
-    assert stats.mann_whitney([5, 5, 5], [5, 5, 5]) == 1
-    assert stats.least_p(3, 3) == pytest.approx(0.1)
-    ratio, low, high = stats.median_ratio([10, 11, 12, 13, 14], [20, 22, 24, 26, 28])
-    assert ratio == 2 and 1.5 < low <= 2 <= high < 2.6
-    assert stats.median_ratio([1, 2, 3], [2, 3, 4]) == stats.median_ratio([1, 2, 3], [2, 3, 4])
 
 
 def compare(*arguments):

@@ -67,7 +67,7 @@ inlined uint64_t smr_epoch(struct smr_shared *shared)
     return load_relaxed(&shared->epoch);
 }
 
-/* Releases every bag that is safe at `now`, before the thread announces: while it frees, it holds up nobody. */
+/* Releases every bag that is safe at `now`. The thread is not pinned: while it frees, it holds up nobody. */
 static noinline void epochs_rotate(struct smr_thread *t, uint64_t now)
 {
     trace_instant(&t->fp.account, TRACE_GARBAGE, t->fp.account.retired - t->fp.account.released);
@@ -78,12 +78,20 @@ static noinline void epochs_rotate(struct smr_thread *t, uint64_t now)
     t->bag_epoch[now % EPOCH_BAGS] = now;
 }
 
-/* Announces `now`, the epoch read last. (1) pairs with (3): from here on every scan sees this thread, or this thread
- * sees everything that was unlinked before that scan. Release, so that what this thread read before belongs to the past
- * of whoever sees the new announcement. */
-inlined void epochs_pin(struct smr_thread *t, uint64_t now)
+/* Takes notice of a new epoch. Called between operations. */
+inlined void epochs_look(struct smr_thread *t)
 {
-    store_release(&t->slot->announced, now << 1 | 1);
+    uint64_t now = load_acquire(&t->shared->epoch); /* (6) */
+    if (unlikely(now != t->epoch))
+        epochs_rotate(t, now);
+}
+
+/* Announces the epoch that the thread took notice of last; an older one than the global epoch is safe, it only holds
+ * that up. (1) pairs with (3): from here on every scan sees this thread, or this thread sees everything that was unlinked
+ * before that scan. Release, so that what this thread read before belongs to the past of whoever sees the new word. */
+inlined void smr_op_begin(struct smr_thread *t)
+{
+    store_release(&t->slot->announced, t->epoch << 1 | 1);
     fence_light(); /* (1) */
 }
 

@@ -12,6 +12,11 @@ inlined void smr_thread_init(struct smr_thread *t, struct smr_shared *shared, un
     fp_init(&t->fp, &shared->parameters);
 }
 
+inlined void smr_tick(struct smr_thread *t)
+{
+    fp_tick(&t->fp);
+}
+
 inlined void smr_op_begin(struct smr_thread *t)
 {
     (void)t;

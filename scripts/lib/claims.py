@@ -178,11 +178,10 @@ def _answer(claim, rows, elsewhere, group):
     samples = min(len(numbers) for numbers in above + below)
     if any(min(numbers) <= 0 for numbers in below):
         return Verdict(claim, group, UNTESTED, "a divisor was 0", samples=samples)
-    # The interval is one of logarithms: a plain zero is told as it is, a mixture has no logarithm.
-    if any(max(numbers) <= 0 for numbers in above):
-        value, low, high = 0.0, 0.0, 0.0
+    if len(claim.terms) == 1:
+        value, low, high = stats.mean_interval(above[0])
     elif any(min(numbers) <= 0 for numbers in above):
-        return Verdict(claim, group, UNTESTED, "0 in some repeats and not in others", samples=samples)
+        return Verdict(claim, group, UNTESTED, "a factor was 0, and quotients are compared as logarithms", samples=samples)
     else:
         value, low, high = stats.quotient_interval(above, below)
     return Verdict(claim, group, *_judge(claim, low, high), value, low, high, samples)

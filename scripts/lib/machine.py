@@ -78,14 +78,18 @@ def _hypervisor():
 
 
 def counters():
-    """Counts that should stand still while a sweep runs."""
-    cpu = (_read("/proc/stat") or "").split("\n")[0].split()
+    """Counts of which a sweep wants the difference: what others, the hypervisor and the throttles took."""
+    cpu = [int(text) / os.sysconf("SC_CLK_TCK") for text in (_read("/proc/stat") or "").split("\n")[0].split()[1:]]
+    ours = os.times()
     folder = _cgroup()
     throttled = re.search(r"nr_throttled (\d+)", _read(os.path.join(folder, "cpu.stat")) or "") if folder else None
     heat = [int(text) for text in map(_read, glob.glob(f"{CPU}/cpu*/thermal_throttle/*_throttle_count")) if text]
     return {
         "time": time.time(),
-        "steal_s": int(cpu[8]) / os.sysconf("SC_CLK_TCK") if len(cpu) > 8 else None,
+        # user, nice, system, idle, iowait, irq, softirq, steal; ours: with the children that have ended
+        "busy_s": sum(cpu[:3]) + sum(cpu[5:7]) if len(cpu) > 7 else None,
+        "ours_s": sum(ours[:4]),
+        "steal_s": cpu[7] if len(cpu) > 7 else None,
         "cgroup_throttled": int(throttled.group(1)) if throttled else None,
         "thermal_throttled": sum(heat) if heat else None,
     }
@@ -174,7 +178,6 @@ def _unseen(topic, why):
 
 def advice(seen):
     """One Advice for each thing that matters, good ones too; seen: what facts() gave."""
-    cpus = os.cpu_count() or 1
     quota = seen["cpu_quota"]
     settings = [
         ("governor", seen["governor"], ("performance",),
@@ -198,9 +201,6 @@ def advice(seen):
         Advice("NUMA balancing", {"0": "off", None: "not in this kernel"}.get(seen["numa_balancing"], "on"),
                "the kernel unmaps and moves pages between nodes while trials run",
                "sudo sysctl kernel.numa_balancing=0", seen["numa_balancing"] in ("0", None)),
-        Advice("load", f"{seen['load_1min']:.2f} over the last minute on {cpus} CPUs",
-               "whatever else runs takes time, cache and clock from the trials",
-               "stop it, or wait until `uptime` says less than 0.2", seen["load_1min"] < 0.2),
         Advice("CPU quota", f"{quota:g} CPUs" if quota else "none",
                "threads beyond it are stopped for parts of each 100 ms",
                "raise cpu.max of the cgroup, or do not use more threads than it gives", quota is None),
@@ -216,11 +216,16 @@ def advice(seen):
 def disturbances(before, after, cpus):
     """Lines on what happened to the machine between two counters()."""
     lines = []
-    elapsed = max(after["time"] - before["time"], 1e-9)
-    if before["steal_s"] is not None and after["steal_s"] is not None:
-        share = (after["steal_s"] - before["steal_s"]) / (elapsed * cpus)
-        if share > 0.005:
-            lines.append(f"the hypervisor took {share:.1%} of the CPU time during the sweep: repeat on a quiet host")
+    available = max(after["time"] - before["time"], 1e-9) * cpus
+    if after["steal_s"] is not None:
+        others = after["busy_s"] - before["busy_s"] - (after["ours_s"] - before["ours_s"])
+        if others / available > 0.02:
+            lines.append(f"other processes took {others / available:.1%} of the CPU time during the sweep: the trials lost "
+                         "time and cache to them; stop them (scripts/host-check names some) and measure again")
+        stolen = after["steal_s"] - before["steal_s"]
+        if stolen / available > 0.005:
+            lines.append(f"the hypervisor took {stolen / available:.1%} of the CPU time during the sweep: repeat on a quiet "
+                         "host")
     for key, what in (("cgroup_throttled", "the cgroup's CPU quota stopped threads"),
                       ("thermal_throttled", "CPUs lowered their clock because of heat or power")):
         if before[key] is not None and after[key] is not None and after[key] > before[key]:

@@ -11,10 +11,9 @@ import plots
 from lib import claims, command, machine, tables
 from lib import rows as table
 from lib.command import UserError
-from plots import series, style
+from plots import style
 
 SPREAD_LIMIT = 0.2
-STOP_LAG_LIMIT = 0.05
 CSS = """
 body { font: 15px/1.45 sans-serif; max-width: 76em; margin: 2em auto; padding: 0 1em; color: #222 }
 table { border-collapse: collapse; margin: 1em 0; font-size: 13px } caption { text-align: left; font-weight: bold }
@@ -88,11 +87,10 @@ def _warnings(experiment, results, rows):
             lines.append(f"{column} differs by more than {SPREAD_LIMIT:.0%} between repeats at {len(wide)} of {len(points)} "
                          f"points (the first: {wide[0]}): medians are uncertain; try a quieter machine, longer trials or "
                          "more repeats")
-    late = [row for row in rows if (table.number(row, "stop_lag_ns") or 0) > STOP_LAG_LIMIT * 1e9
-            * (table.number(row, "seconds") or float("inf"))]
-    if late:
-        lines.append(f"{len(late)} trials had a thread that stopped more than {STOP_LAG_LIMIT:.0%} of the window after the "
-                     "others: the threads did not all run all the time; try fewer threads or longer trials")
+    for flag in sorted({flag for row in rows for flag in (row.get("flags") or "").split(";") if flag}):
+        marked = [row["trial"] for row in rows if flag in (row.get("flags") or "").split(";")]
+        lines.append(f"the driver flags {len(marked)} of {len(rows)} trials as {flag} (the first: {marked[0]}): their numbers "
+                     "are doubtful; docs/ tells what the flag means")
     if any(row.get("sound") == "0" for row in rows):
         lines.append("rows with sound = 0 ran a reclaimer that may free what is still read: their speed proves nothing")
     record = results.machine() or {"runs": [], "facts": None}

@@ -55,6 +55,16 @@ def quotient_interval(above, below):
     return math.exp(centre), math.exp(centre - reach), math.exp(centre + reach)
 
 
+def mean_interval(samples):
+    """(mean, low, high) by Student's t; samples may be 0, as counts are."""
+    samples = numpy.asarray(samples, float)
+    centre, many = float(samples.mean()), len(samples)
+    if many < 2:
+        return centre, -math.inf, math.inf
+    reach = student_quantile(0.5 + CONFIDENCE / 2, many - 1) * float(samples.std(ddof=1)) / math.sqrt(many)
+    return centre, centre - reach, centre + reach
+
+
 def median_ratio(a, b, seed=1):
     """(ratio, low, high) of median(b) / median(a), percentile bootstrap from a fixed seed."""
     a, b = numpy.asarray(a, float), numpy.asarray(b, float)

@@ -153,8 +153,8 @@ inlined void leaf_init(struct bptree_leaf *leaf)
 inlined void leaf_insert(struct bptree_leaf *leaf, uint64_t key, uint64_t value)
 {
     unsigned at = leaf_lower_bound(leaf, key);
-    search_open(leaf->keys, BPTREE_LEAF_KEYS, at);
-    search_open(leaf->values, BPTREE_LEAF_KEYS, at);
+    search_open(leaf->keys, SEARCH_LINE, BPTREE_LEAF_KEYS, at);
+    search_open(leaf->values, SEARCH_LINE, BPTREE_LEAF_KEYS, at);
     store_relaxed(&leaf->keys[at], key);
     store_relaxed(&leaf->values[at], value);
 }
@@ -166,69 +166,53 @@ inlined bool leaf_remove(struct bptree_leaf *leaf, uint64_t key)
     if (!found)
         return false;
     unsigned at = (unsigned)__builtin_ctzll(found) - 1;
-    search_close(leaf->keys, BPTREE_LEAF_KEYS, at);
-    search_close(leaf->values, BPTREE_LEAF_KEYS, at);
+    search_close(leaf->keys, SEARCH_LINE, BPTREE_LEAF_KEYS, at);
+    search_close(leaf->values, SEARCH_LINE, BPTREE_LEAF_KEYS, at);
     store_relaxed(&leaf->keys[BPTREE_LEAF_KEYS - 1], BPTREE_FREE);
     return true;
 }
 
-/* The first words of an array go up by some places, or come down; one by one, because the places overlap. */
-inlined void words_up_(_Atomic uint64_t *array, unsigned words, unsigned by)
+/* Left and right together as one row of entries: left gets the first `kept` of them, right the rest. */
+inlined void leaf_share_(struct bptree_leaf *left, struct bptree_leaf *right, unsigned all, unsigned kept)
 {
-    for (unsigned i = words; i-- > 0;)
-        store_relaxed(&array[i + by], load_relaxed(&array[i]));
-}
-
-inlined void words_down_(_Atomic uint64_t *array, unsigned words, unsigned by)
-{
-    for (unsigned i = 0; i < words; i++)
-        store_relaxed(&array[i], load_relaxed(&array[i + by]));
-}
-
-/* The last n entries of left, which has `count`, go in front of those of right. */
-inlined void leaf_move_right_(struct bptree_leaf *left, unsigned count, struct bptree_leaf *right, unsigned n)
-{
-    unsigned present = leaf_count(right);
-    words_up_(right->keys, present, n);
-    words_up_(right->values, present, n);
-    search_copy(right->keys, left->keys + count - n, n);
-    search_copy(right->values, left->values + count - n, n);
-    search_fill(left->keys + count - n, n, BPTREE_FREE);
-}
-
-/* The first n entries of right go behind the `count` of left. */
-inlined void leaf_move_left_(struct bptree_leaf *left, unsigned count, struct bptree_leaf *right, unsigned n)
-{
-    unsigned rest = leaf_count(right) - n;
-    search_copy(left->keys + count, right->keys, n);
-    search_copy(left->values + count, right->values, n);
-    words_down_(right->keys, rest, n);
-    words_down_(right->values, rest, n);
-    search_fill(right->keys + rest, n, BPTREE_FREE);
+    uint64_t keys[2 * BPTREE_LEAF_KEYS], values[2 * BPTREE_LEAF_KEYS];
+    unsigned in_left = leaf_count(left);
+    for (unsigned i = 0; i < all; i++) {
+        struct bptree_leaf *from = i < in_left ? left : right;
+        unsigned at = i < in_left ? i : i - in_left;
+        keys[i] = leaf_key(from, at);
+        values[i] = leaf_value(from, at);
+    }
+    for (unsigned i = 0; i < all; i++) {
+        struct bptree_leaf *to = i < kept ? left : right;
+        unsigned at = i < kept ? i : i - kept;
+        store_relaxed(&to->keys[at], keys[i]);
+        store_relaxed(&to->values[at], values[i]);
+    }
+    search_fill(left->keys + kept, BPTREE_LEAF_KEYS - kept, BPTREE_FREE);
+    search_fill(right->keys + (all - kept), BPTREE_LEAF_KEYS - (all - kept), BPTREE_FREE);
 }
 
 /* Left has at least 2 entries; right is fresh. Says the bound of left: its largest key. */
 inlined uint64_t leaf_split(struct bptree_leaf *left, struct bptree_leaf *right)
 {
-    unsigned count = leaf_count(left), kept = (count + 1) / 2;
-    leaf_move_right_(left, count, right, count - kept);
+    unsigned all = leaf_count(left), kept = (all + 1) / 2;
+    leaf_share_(left, right, all, kept);
     return leaf_key(left, kept - 1);
 }
 
 /* All of right goes behind left, which has room for it. */
 inlined void leaf_merge(struct bptree_leaf *left, struct bptree_leaf *right)
 {
-    leaf_move_left_(left, leaf_count(left), right, leaf_count(right));
+    unsigned all = leaf_count(left) + leaf_count(right);
+    leaf_share_(left, right, all, all);
 }
 
 /* Evens out two neighbours, which hold at least 2 entries together. Says the new bound of left. */
 inlined uint64_t leaf_rebalance(struct bptree_leaf *left, struct bptree_leaf *right)
 {
-    unsigned count = leaf_count(left), kept = (count + leaf_count(right) + 1) / 2;
-    if (count > kept)
-        leaf_move_right_(left, count, right, count - kept);
-    else
-        leaf_move_left_(left, count, right, kept - count);
+    unsigned all = leaf_count(left) + leaf_count(right), kept = (all + 1) / 2;
+    leaf_share_(left, right, all, kept);
     return leaf_key(left, kept - 1);
 }
 
@@ -268,19 +252,8 @@ inlined bool inner_full(const struct bptree_inner *inner)
     return inner_count(inner) == BPTREE_INNER_KEYS;
 }
 
-/* Index of the child that the key belongs to: the number of bounds < key. First which group, then which place in it. */
-inlined unsigned inner_route(const struct bptree_inner *inner, uint64_t key)
-{
-    unsigned group = 0;
-    if (INNER_GROUPS > 1)
-        group = (unsigned)__builtin_popcountll(search_below(node_words(inner), INNER_LINES, key));
-    const _Atomic uint64_t *bounds = inner->groups + group * INNER_GROUP;
-    unsigned place = (unsigned)__builtin_popcountll(search_below(bounds, 1, key));
-    return group * SEARCH_LINE + place;
-}
-
-/* inner_child(inner, inner_route(inner, key)) in fewer instructions, and with the child on its way while bounds are
- * compared. */
+/* The link to the child that the key belongs to. First which group: then its children are on their way while its bounds are
+ * compared. In the last group the bounds from BPTREE_INNER_KEYS on are never written, which keeps the link inside the node. */
 inlined _Atomic uintptr_t *inner_follow(struct bptree_inner *inner, uint64_t key)
 {
     unsigned group = 0;
@@ -291,13 +264,11 @@ inlined _Atomic uintptr_t *inner_follow(struct bptree_inner *inner, uint64_t key
     return bounds + SEARCH_LINE + __builtin_popcountll(search_below(bounds, 1, key));
 }
 
-/* inner_count + 1 if it is no child of this node. */
-inlined unsigned inner_index_of(struct bptree_inner *inner, const void *child)
+/* The index of that child. */
+inlined unsigned inner_route(struct bptree_inner *inner, uint64_t key)
 {
-    unsigned i = 0, count = inner_count(inner);
-    while (i <= count && load_relaxed(inner_child(inner, i)) != (uintptr_t)child)
-        i++;
-    return i;
+    unsigned place = (unsigned)(inner_follow(inner, key) - inner->groups) - SEARCH_LINE;
+    return place / INNER_GROUP * SEARCH_LINE + place % INNER_GROUP;
 }
 
 /* ---- inner nodes, X ---- */
@@ -307,69 +278,40 @@ inlined void inner_set_shape_(struct bptree_inner *inner, unsigned level, unsign
     store_relaxed(&inner->shape, NODE_VERSION | (uint64_t)level << 32 | count);
 }
 
-/* Writes bound i, and its copy among the samples if it is the last of a group. */
-inlined void inner_set_bound(struct bptree_inner *inner, unsigned i, uint64_t bound)
-{
-    store_relaxed(&inner->groups[bound_place_(i)], bound);
-    if (i % SEARCH_LINE == SEARCH_LINE - 1 && i / SEARCH_LINE < INNER_GROUPS - 1)
-        store_relaxed(&inner->samples[i / SEARCH_LINE], bound);
-}
-
-inlined void inner_set_child_(struct bptree_inner *inner, unsigned i, uintptr_t child)
-{
-    store_relaxed(inner_child(inner, i), child);
-}
-
 inlined void inner_resample_(struct bptree_inner *inner, unsigned first_bound)
 {
     for (unsigned g = first_bound / SEARCH_LINE; g + 1 < INNER_GROUPS; g++)
         store_relaxed(&inner->samples[g], inner_bound(inner, g * SEARCH_LINE + SEARCH_LINE - 1));
 }
 
-inlined void inner_free_bounds_(struct bptree_inner *inner, unsigned first, unsigned end)
+/* The node ends behind `count` bounds: frees what lies there, and brings the samples up to date. */
+inlined void inner_end_(struct bptree_inner *inner, unsigned count)
 {
-    for (unsigned i = first; i < end; i++)
-        inner_set_bound(inner, i, BPTREE_FREE);
+    for (unsigned i = count; i < INNER_GROUPS * SEARCH_LINE; i++)
+        store_relaxed(&inner->groups[bound_place_(i)], BPTREE_FREE);
+    inner_set_shape_(inner, inner_level(inner), count);
+    inner_resample_(inner, 0);
 }
 
-/* search_open and search_close over lines that lie INNER_GROUP words apart: the bounds or the children. */
-inlined void inner_open_(_Atomic uint64_t *first_line, unsigned words, unsigned at)
+inlined void inner_set_bound(struct bptree_inner *inner, unsigned i, uint64_t bound)
 {
-    for (unsigned g = LINES_(words); g-- > at / SEARCH_LINE;) {
-        _Atomic uint64_t *line = first_line + g * INNER_GROUP;
-        unsigned lanes = line_lanes(g * SEARCH_LINE, at + 1, words);
-        line_move(line, line - 1, lanes & ~1u);
-        if (lanes & 1)
-            store_relaxed(line, load_relaxed(line - INNER_GROUP + SEARCH_LINE - 1));
-    }
-}
-
-inlined void inner_close_(_Atomic uint64_t *first_line, unsigned words, unsigned at)
-{
-    const unsigned last_lane = 1u << (SEARCH_LINE - 1);
-    for (unsigned g = at / SEARCH_LINE; g < LINES_(words); g++) {
-        _Atomic uint64_t *line = first_line + g * INNER_GROUP;
-        unsigned lanes = line_lanes(g * SEARCH_LINE, at, words - 1);
-        line_move(line, line + 1, lanes & ~last_lane);
-        if (lanes & last_lane)
-            store_relaxed(line + SEARCH_LINE - 1, load_relaxed(line + INNER_GROUP));
-    }
+    store_relaxed(&inner->groups[bound_place_(i)], bound);
+    inner_resample_(inner, i);
 }
 
 /* Whatever it held: now one child and no bound. The version stays. */
 inlined void inner_reset(struct bptree_inner *inner, unsigned level, const void *child)
 {
-    search_fill(inner->samples, INNER_LINES * SEARCH_LINE - 2, BPTREE_FREE);
-    for (unsigned i = 0; i < INNER_GROUPS * SEARCH_LINE; i++)
-        store_relaxed(&inner->groups[bound_place_(i)], BPTREE_FREE);
-    inner_set_child_(inner, 0, (uintptr_t)child);
+    store_relaxed(inner_child(inner, 0), (uintptr_t)child);
     inner_set_shape_(inner, level, 0);
+    inner_end_(inner, 0);
 }
 
 /* A fresh node. Child is NULL if inner_split or inner_copy fills it next. */
 inlined void inner_init(struct bptree_inner *inner, unsigned level, const void *child)
 {
     store_relaxed(&inner->node.version, NODE_VERSION);
+    search_fill(inner->samples, INNER_LINES * SEARCH_LINE - 2, BPTREE_FREE);
     search_fill(inner->groups, INNER_WORDS, 0);
     inner_reset(inner, level, child);
 }
@@ -387,10 +329,10 @@ inlined void inner_copy(struct bptree_inner *to, const struct bptree_inner *from
 inlined void inner_insert(struct bptree_inner *inner, unsigned i, uint64_t bound, const void *right)
 {
     unsigned count = inner_count(inner);
-    inner_open_(inner->groups, count + 1, i);
-    inner_open_(inner->groups + SEARCH_LINE, count + 2, i + 1);
+    search_open(inner->groups, INNER_GROUP, count + 1, i);
+    search_open(inner->groups + SEARCH_LINE, INNER_GROUP, count + 2, i + 1);
     store_relaxed(&inner->groups[bound_place_(i)], bound);
-    inner_set_child_(inner, i + 1, (uintptr_t)right);
+    store_relaxed(inner_child(inner, i + 1), (uintptr_t)right);
     inner_set_shape_(inner, inner_level(inner), count + 1);
     inner_resample_(inner, i);
 }
@@ -399,84 +341,57 @@ inlined void inner_insert(struct bptree_inner *inner, unsigned i, uint64_t bound
 inlined void inner_remove_child(struct bptree_inner *inner, unsigned i)
 {
     unsigned count = inner_count(inner);
-    inner_close_(inner->groups, count, i - 1);
-    inner_close_(inner->groups + SEARCH_LINE, count + 1, i);
+    search_close(inner->groups, INNER_GROUP, count, i - 1);
+    search_close(inner->groups + SEARCH_LINE, INNER_GROUP, count + 1, i);
     store_relaxed(&inner->groups[bound_place_(count - 1)], BPTREE_FREE);
     inner_set_shape_(inner, inner_level(inner), count - 1);
     inner_resample_(inner, i - 1);
 }
 
-/* The last n >= 1 children of left, which keeps at least one, go in front of those of right, of which there are
- * `present`. bound is the one between the two nodes. Says the new one. */
-inlined uint64_t inner_move_right_(struct bptree_inner *left, uint64_t bound, struct bptree_inner *right,
-                                   unsigned present, unsigned n)
+/* Left and right together, with the bound between them, as one row of children: left gets the first kept + 1 of them, right
+ * the rest. Says the bound between them then. Right may come fresh, without children, and may be left without any. */
+inlined uint64_t inner_share_(struct bptree_inner *left, uint64_t bound, struct bptree_inner *right, unsigned in_right,
+                              unsigned kept)
 {
-    unsigned kept = inner_count(left) + 1 - n;
-    uint64_t between = inner_bound(left, kept - 1);
-    for (unsigned i = present; i-- > 0;) {
-        if (i + 1 < present)
-            inner_set_bound(right, i + n, inner_bound(right, i));
-        inner_set_child_(right, i + n, load_relaxed(inner_child(right, i)));
+    uint64_t bounds[2 * BPTREE_INNER_KEYS + 2];
+    uintptr_t children[2 * BPTREE_INNER_KEYS + 2];
+    unsigned in_left = inner_count(left) + 1, all = in_left + in_right;
+    for (unsigned i = 0; i < all; i++) {
+        struct bptree_inner *from = i < in_left ? left : right;
+        unsigned at = i < in_left ? i : i - in_left;
+        children[i] = load_relaxed(inner_child(from, at));
+        bounds[i] = i == in_left - 1 ? bound : inner_bound(from, at);
     }
-    for (unsigned i = 0; i < n; i++) {
-        if (i + 1 < n)
-            inner_set_bound(right, i, inner_bound(left, kept + i));
-        inner_set_child_(right, i, load_relaxed(inner_child(left, kept + i)));
+    for (unsigned i = 0; i < all; i++) {
+        struct bptree_inner *to = i <= kept ? left : right;
+        unsigned at = i <= kept ? i : i - kept - 1;
+        store_relaxed(inner_child(to, at), children[i]);
+        store_relaxed(&to->groups[bound_place_(at)], i == kept ? BPTREE_FREE : bounds[i]);
     }
-    if (present)
-        inner_set_bound(right, n - 1, bound);
-    inner_free_bounds_(left, kept - 1, kept - 1 + n);
-    inner_set_shape_(left, inner_level(left), kept - 1);
-    inner_set_shape_(right, inner_level(right), present + n - 1);
-    return between;
+    inner_end_(left, kept);
+    if (all > kept + 1)
+        inner_end_(right, all - kept - 2);
+    return bounds[kept];
 }
 
-/* The first n >= 1 children of right go behind those of left. If right loses all of them it is no node any more. */
-inlined uint64_t inner_move_left_(struct bptree_inner *left, uint64_t bound, struct bptree_inner *right, unsigned n)
-{
-    unsigned count = inner_count(left), rest = inner_count(right) + 1 - n;
-    uint64_t between = inner_bound(right, n - 1);
-    inner_set_bound(left, count, bound);
-    for (unsigned i = 0; i < n; i++) {
-        if (i + 1 < n)
-            inner_set_bound(left, count + 1 + i, inner_bound(right, i));
-        inner_set_child_(left, count + 1 + i, load_relaxed(inner_child(right, i)));
-    }
-    inner_set_shape_(left, inner_level(left), count + n);
-    if (rest == 0)
-        return between;
-    for (unsigned i = 0; i < rest; i++) {
-        if (i + 1 < rest)
-            inner_set_bound(right, i, inner_bound(right, i + n));
-        inner_set_child_(right, i, load_relaxed(inner_child(right, i + n)));
-    }
-    inner_free_bounds_(right, rest - 1, rest - 1 + n);
-    inner_set_shape_(right, inner_level(right), rest - 1);
-    return between;
-}
-
-/* Left has at least 2 children; right is fresh, of the same level, with NULL as child. Says the bound between the two.
- */
+/* Left has at least 2 children; right is fresh, of the same level, with NULL as child. Says the bound between the two. */
 inlined uint64_t inner_split(struct bptree_inner *left, struct bptree_inner *right)
 {
-    return inner_move_right_(left, BPTREE_FREE, right, 0, (inner_count(left) + 1) / 2);
+    return inner_share_(left, BPTREE_FREE, right, 0, (inner_count(left) - 1) / 2);
 }
 
 /* All of right and the bound between go behind left: count + 1 + count of right <= BPTREE_INNER_KEYS. */
 inlined void inner_merge(struct bptree_inner *left, uint64_t bound, struct bptree_inner *right)
 {
-    inner_move_left_(left, bound, right, inner_count(right) + 1);
+    unsigned in_right = inner_count(right) + 1;
+    inner_share_(left, bound, right, in_right, inner_count(left) + in_right);
 }
 
-/* Evens out two neighbours of a level. Says the new bound between them. */
+/* Evens out two neighbours of a level, which have at least 2 children together. Says the new bound between them. */
 inlined uint64_t inner_rebalance(struct bptree_inner *left, uint64_t bound, struct bptree_inner *right)
 {
-    unsigned count = inner_count(left), present = inner_count(right), kept = (count + present) / 2;
-    if (count > kept)
-        return inner_move_right_(left, bound, right, present + 1, count - kept);
-    if (count < kept)
-        return inner_move_left_(left, bound, right, kept - count);
-    return bound;
+    unsigned in_right = inner_count(right) + 1;
+    return inner_share_(left, bound, right, in_right, (inner_count(left) + in_right - 1) / 2);
 }
 
 #endif

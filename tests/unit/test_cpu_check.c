@@ -56,8 +56,7 @@ static void table_follows_the_flags(void **state unused)
     }
 }
 
-/* Bits that no CPU sets: x86's leaf 1, ecx bit 16 is reserved; bit 63 of AT_HWCAP2 is out of reach of `unsigned`, bit
- * 31 unassigned. */
+/* Bits that no CPU sets: x86's leaf 1, ecx bit 16 is reserved; Arm's AT_HWCAP2 (26) has no bit 63 yet. */
 static const struct cpu_feature impossible = {
     .name = "unobtainium",
     .macro = "1",

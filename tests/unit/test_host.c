@@ -77,6 +77,15 @@ static void throttling_never_shrinks(void **state unused)
     assert_int_equal(first.periods_throttled < 0, first.throttled_us < 0);
 }
 
+static void unavailable_throttling_stays_unavailable(void **state unused)
+{
+    struct host_throttling none = {-1, -1}, before = {3, 50}, after = {5, 80};
+    host_throttling_subtract(&after, &before);
+    assert_true(after.periods_throttled == 2 && after.throttled_us == 30);
+    host_throttling_subtract(&after, &none);
+    assert_true(after.periods_throttled == -1 && after.throttled_us == -1);
+}
+
 static void groups_end_at_the_mount_point(void **state unused)
 {
     struct cgroup group;
@@ -94,8 +103,11 @@ int main(int count, char **words)
     if (count == 2 && !strcmp(words[1], "aslr"))
         return strcmp(fact("host_aslr"), "0") != 0;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_fit_into_a_row),         cmocka_unit_test(what_can_be_checked_is_right),
-        cmocka_unit_test(own_aslr_is_what_counts),       cmocka_unit_test(throttling_never_shrinks),
+        cmocka_unit_test(values_fit_into_a_row),
+        cmocka_unit_test(what_can_be_checked_is_right),
+        cmocka_unit_test(own_aslr_is_what_counts),
+        cmocka_unit_test(throttling_never_shrinks),
+        cmocka_unit_test(unavailable_throttling_stays_unavailable),
         cmocka_unit_test(groups_end_at_the_mount_point),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,6 +28,10 @@ static void *map_touched(void)
 
 static void resident_and_peak_follow_the_pages(void **state unused)
 {
+    if (UNDER_TSAN) {
+        print_message("skipped: the thread sanitizer's shadow memory is resident too\n");
+        skip();
+    }
     struct memory_usage before = memory_usage();
     void *block = map_touched();
     struct memory_usage with = memory_usage();
