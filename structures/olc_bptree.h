@@ -53,7 +53,7 @@ static void ds_create(struct ds *ds, struct smr_thread *t, const struct ds_param
 
 /* ---- version words ---- */
 
-/* Without the lock bit: what is read of a locked node cannot be validated against this, and no lock can be taken from it.
+/* Without the lock bit: what is read of a locked node cannot be validated against this, and a lock cannot be taken from it.
  * One instruction instead of a branch on every hop. */
 inlined uint64_t olc_read(struct bptree_node *node)
 {
@@ -156,7 +156,7 @@ static void olc_shrink_root(struct smr_thread *t, struct ds *ds, uint64_t versio
     if (!olc_lock(&ds->root.node, version))
         return;
     struct bptree_node *child = bptree_child(&ds->root, 0);
-    bool locked = olc_lock(child, load_relaxed(&child->version));
+    bool locked = olc_lock(child, olc_read(child));
     if (locked) {
         bptree_shrink_root(&ds->root);
         olc_unlock(child);
@@ -186,7 +186,7 @@ static void olc_join(struct smr_thread *t, struct olc_path *at, uint64_t key)
     unsigned index = inner_route(at->parent, key), left = index ? index - 1 : 0;
     struct bptree_node *sibling = bptree_child(at->parent, index ? left : 1);
     if (olc_lock(at->child, at->version)) {
-        if (olc_lock(sibling, load_relaxed(&sibling->version))) {
+        if (olc_lock(sibling, olc_read(sibling))) {
             dead = bptree_join_children(at->parent, left);
             olc_unlock(sibling);
         }
