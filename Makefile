@@ -2,6 +2,7 @@
 # make                     build/reclaimbench and build/reclaimbench-traced, for this machine
 # make MARCH=x86-64-v3     for another one
 # make VARIANT=check       CHECK=1: stamped nodes, widened race windows; VARIANT=asan, tsan: sanitizers. In build-VARIANT/
+# make objects             compiles without linking, for a cross compiler: make objects CC=aarch64-linux-gnu-gcc
 # make unit                the C unit tests;  make test: all tests;  make bench-self: the bounds of README, measured
 # STRUCTURES, RECLAIMERS, POLICIES restrict what is built: make STRUCTURES=hm_list RECLAIMERS="ebr debra"
 #
@@ -37,6 +38,15 @@ ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE $(OPTIMISE) $(TARGET) $(WARNINGS) $(CFLAGS
 INCLUDES  := -Iharness -Iallocators -Istructures -Ireclaimers -Ireclaimers/policies
 LIBS       = $(LDFLAGS) -lhwloc -lm -lpthread -ldl
 
+# hwloc's generated header of this machine serves another 64-bit Linux as well, as far as compiling goes.
+ifeq ($(filter $(shell uname -m)-%,$(MACHINE)),)
+HWLOC_AUTOGEN := $(BUILD)/cross/hwloc/autogen
+INCLUDES += -idirafter $(BUILD)/cross
+$(HWLOC_AUTOGEN):
+	@mkdir -p $(@D)
+	@ln -sfn $(firstword $(wildcard /usr/include/*/hwloc/autogen)) $@
+endif
+
 HARNESS   := $(sort $(basename $(notdir $(filter-out harness/combo.c,$(wildcard harness/*.c)))))
 ALLOCATORS := $(sort $(basename $(notdir $(wildcard allocators/*.c))))
 COMBOS    := $(foreach s,$(STRUCTURES),$(foreach r,$(RECLAIMERS),$(foreach p,$(POLICIES),$(s)-$(r)-$(p))))
@@ -44,7 +54,9 @@ COMBOS    := $(foreach s,$(STRUCTURES),$(foreach r,$(RECLAIMERS),$(foreach p,$(P
 # V=1 prints whole commands.
 SAY = $(if $(V),,@echo '  $@' &&)
 
-.PHONY: all traced unit test bench-self clean FORCE
+.DEFAULT_GOAL := all
+.PHONY: all objects unit test bench-self clean FORCE
+
 all: $(BUILD)/reclaimbench $(BUILD)/reclaimbench-traced
 
 # One binary without trace points, one with them: $(1) is the folder of its objects, $(2) its flags, $(3) its suffix.
@@ -68,6 +80,10 @@ $(BUILD)/$(1)/build_info.o: $(BUILD)/build_info.c
 endef
 $(eval $(call binary,plain,,))
 $(eval $(call binary,traced,-DTRACE=1,-traced))
+
+# Compiles everything and links nothing: enough where only a cross compiler is installed.
+objects: | $(HWLOC_AUTOGEN)
+objects: $(HARNESS:%=$(BUILD)/plain/harness/%.o) $(ALLOCATORS:%=$(BUILD)/plain/allocators/%.o) $(COMBOS:%=$(BUILD)/plain/combos/%.o)
 
 # Rebuilt when what they say has changed, and only then.
 $(BUILD)/flags: FORCE

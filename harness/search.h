@@ -91,19 +91,17 @@ inlined __mmask8 line_compare(const _Atomic uint64_t *line, uint64_t key, const 
 #endif
 }
 
-/* Masks of neighbouring lines are joined where they are: one move to a general register instead of one each. */
+/* Masks are joined where they are, up to four lines to one move to a general register. */
 inlined uint64_t search_lines(const _Atomic uint64_t *array, const unsigned lines, uint64_t key, const int which)
 {
-    uint64_t bits = 0;
-    unsigned i = 0;
-    for (; i + 2 <= lines; i += 2) {
-        __mmask8 low = line_compare(array + SEARCH_LINE * i, key, which);
-        __mmask8 high = line_compare(array + SEARCH_LINE * (i + 1), key, which);
-        bits |= (uint64_t)_mm512_kunpackb(high, low) << SEARCH_LINE * i;
+    __mmask32 joined[2] = {0, 0};
+    for (unsigned i = 0; i < lines; i += 2) {
+        __mmask16 pair = line_compare(array + SEARCH_LINE * i, key, which);
+        if (i + 1 < lines)
+            pair = _mm512_kunpackb(line_compare(array + SEARCH_LINE * (i + 1), key, which), pair);
+        joined[i / 4] = i % 4 ? _mm512_kunpackw(pair, joined[i / 4]) : pair;
     }
-    if (i < lines)
-        bits |= (uint64_t)line_compare(array + SEARCH_LINE * i, key, which) << SEARCH_LINE * i;
-    return bits;
+    return joined[0] | (uint64_t)joined[1] << 4 * SEARCH_LINE;
 }
 
 inlined void line_move(_Atomic uint64_t *to, const _Atomic uint64_t *from, unsigned lanes)

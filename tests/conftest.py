@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+"""What the proofs share: each variant is built once per session."""
+import functools
+
+import pytest
+
+import build
+
+
+@pytest.fixture(scope="session")
+def lane():
+    """lane(variant): its binary, with small nodes unless nodes="default"."""
+    @functools.cache
+    def built(variant, nodes="small"):
+        small = [build.SMALL_NODES] if nodes == "small" else []
+        return build.binary(f"build-proof-{variant}-{nodes}", f"VARIANT={variant}", "CFLAGS=-g1", *small)
+    return built
+
+
+def pytest_generate_tests(metafunc):
+    """One test for each sound combination, by the list of the optimised binary."""
+    if "combination" in metafunc.fixturenames:
+        metafunc.parametrize("combination", build.combinations(build.binary("build")), ids=str)

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+"""Each structure against a plain model, one million random operations: every answer, and what is left at the end."""
+import re
+
+import pytest
+
+import build
+
+# A tree of several levels in both: a small range with small nodes, a large one with the default.
+SIZES = {"small": (["-DBPTREE_LEAF_KEYS=4", "-DBPTREE_INNER_KEYS=4"], 300), "default": ([], 20000)}
+LIST_KEYS = 60
+
+
+def structures():
+    """Under a reclaimer that frees and under one that does not; what holds no nodes has nothing to compare."""
+    return [each for each in build.combinations(build.binary("build"))
+            if each.has_nodes and each.reclaimer in ("ebr", "leak") and each.policy == "batch"]
+
+
+@pytest.mark.parametrize("nodes", SIZES)
+@pytest.mark.parametrize("pair", structures(), ids=str)
+def test_model(pair, nodes, tmp_path):
+    sizes, keys = SIZES[nodes]
+    program = build.program("model/model.c", tmp_path / "model", *pair.defines(), *sizes)
+    done = build.run([program, "1000000", str(LIST_KEYS if pair.structure == "hm_list" else keys), "1"])
+    assert done.returncode == 0, done.stderr
+    assert int(re.search(r"(\d+) retired", done.stdout)[1]) > 100

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""Every test of every C unit program (tests/unit, built by `make unit`), each as a result of its own."""
+import functools
+import os
+import re
+import subprocess
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+import driver
+
+SOURCES = sorted((driver.ROOT / "tests" / "unit").glob("test_*.c"))
+BUILD = driver.ROOT / os.environ.get("BUILD", "build") / "unit"
+
+
+def cases(source):
+    """The functions that the source hands to cmocka; the run tells if it has others."""
+    return re.findall(r"cmocka_unit_test(?:_\w+)?\(\s*(\w+)", source.read_text())
+
+
+@functools.lru_cache(maxsize=None)
+def build():
+    subprocess.run(["make", "-C", driver.ROOT, f"-j{os.cpu_count()}", "unit"], check=True, stdout=subprocess.DEVNULL)
+
+
+@functools.lru_cache(maxsize=None)
+def results(program, folder):
+    """({case: None or (outcome, what it said)}, the program's exit status and last words), after one run of it."""
+    build()
+    report = folder / f"{program}.xml"
+    done = subprocess.run([BUILD / program], capture_output=True, text=True, timeout=300, check=False, cwd=driver.ROOT,
+                          env={**driver.environment(), "CMOCKA_MESSAGE_OUTPUT": "XML", "CMOCKA_XML_FILE": str(report)})
+    found = {}
+    if report.exists():
+        for case in ElementTree.parse(report).iter("testcase"):
+            outcome = next((child for child in case if child.tag in ("failure", "error", "skipped")), None)
+            found[case.get("name")] = None if outcome is None else (outcome.tag, (outcome.text or "").strip())
+    return found, f"exit status {done.returncode}; {(done.stdout + done.stderr)[-2000:]}"
+
+
+@pytest.fixture(scope="session")
+def reports(tmp_path_factory):
+    return tmp_path_factory.mktemp("units")
+
+
+@pytest.mark.parametrize("program, case", [pytest.param(source.stem, case, id=f"{source.stem}-{case}")
+                                           for source in SOURCES for case in cases(source)])
+def test_unit(program, case, reports):
+    found, words = results(program, reports)
+    assert case in found, f"{case} did not run: {words}"
+    if found[case] is not None:
+        outcome, said = found[case]
+        if outcome == "skipped":
+            reason = re.search("skipped: (.+)", words)
+            pytest.skip(said or (reason.group(1) if reason else "skipped by the unit test"))
+        pytest.fail(f"{said}\n{words}")
+
+
+@pytest.mark.parametrize("program", [source.stem for source in SOURCES])
+def test_unit_program_is_complete(program, reports):
+    """It ends well, and has no test that is not listed above."""
+    found, words = results(program, reports)
+    assert words.startswith("exit status 0;"), words
+    assert set(found) == set(cases(driver.ROOT / "tests" / "unit" / f"{program}.c"))
