@@ -38,7 +38,7 @@
 
 #if defined(SEARCH_PORTABLE) || UNDER_TSAN
 #define SEARCH_BACKEND "portable"
-#elif defined(__AVX512F__) && !defined(SEARCH_AVX2)
+#elif defined(__AVX512BW__) && !defined(SEARCH_AVX2)
 #define SEARCH_BACKEND "avx512"
 #define SEARCH_WITH_AVX512
 #include <immintrin.h>

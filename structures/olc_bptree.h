@@ -98,30 +98,30 @@ static noinline void olc_restart(struct smr_thread *t)
 
 /* ---- descent ---- */
 
-/* Where a descent stands: `child` was a child of `parent`, which is at `level`, when its `version` was loaded. */
+/* Where a descent stands: `child` was a child of `parent` when its `version` was loaded. */
 struct olc_path {
     struct bptree_inner *parent;
     uint64_t parent_version;
-    unsigned level;
     struct bptree_node *child;
     uint64_t version;
 };
 
-inlined void olc_start(struct olc_path *at, struct ds *ds)
+/* Begins at the root; returns its level. */
+inlined unsigned olc_start(struct olc_path *at, struct ds *ds)
 {
     at->child = &ds->root.node;
     at->version = olc_read(at->child);
-    at->level = inner_level(&ds->root) + 1;
+    return inner_level(&ds->root);
 }
 
-/* One hop down towards the key. False: the parent changed. Two slots alternate, so that parent and child stay protected. */
-inlined bool olc_hop(struct smr_thread *t, struct olc_path *at, uint64_t key, bool to_leaf)
+/* One hop down towards the key, from a node at `level`. False: it changed. Two slots alternate, so that parent and child
+ * stay protected. */
+inlined bool olc_hop(struct smr_thread *t, struct olc_path *at, uint64_t key, unsigned level)
 {
     at->parent = (struct bptree_inner *)at->child;
     at->parent_version = at->version;
-    at->level--;
-    link_word child = smr_protect(t, at->level & 1, inner_follow(at->parent, key), at->parent);
-    if (to_leaf)
+    link_word child = smr_protect(t, level & 1, inner_follow(at->parent, key), at->parent);
+    if (level == 1)
         prefetch_leaf((void *)child);
     if (!olc_valid(&at->parent->node, at->parent_version)) /* check 1 */
         return false;
@@ -134,11 +134,20 @@ inlined bool olc_hop(struct smr_thread *t, struct olc_path *at, uint64_t key, bo
 
 inlined bool olc_descend(struct smr_thread *t, struct ds *ds, uint64_t key, struct olc_path *at)
 {
-    olc_start(at, ds);
-    while (at->level > 2)
-        if (!olc_hop(t, at, key, false))
+    for (unsigned level = olc_start(at, ds); level; level--)
+        if (!olc_hop(t, at, key, level))
             return false;
-    return olc_hop(t, at, key, true);
+    return true;
+}
+
+/* The same after olc_start for roots up to SHALLOW, the trees that fit into memory, with the hops written out: no counter, no moves between
+ * registers, and so few of them that a lookup needs no stack frame. */
+#define SHALLOW 4
+
+inlined bool olc_descend_shallow(struct smr_thread *t, uint64_t key, struct olc_path *at, unsigned root)
+{
+    return (root < 4 || olc_hop(t, at, key, 4)) && (root < 3 || olc_hop(t, at, key, 3)) &&
+           (root < 2 || olc_hop(t, at, key, 2)) && olc_hop(t, at, key, 1);
 }
 
 /* ---- structural steps ---- */
@@ -178,7 +187,7 @@ static void olc_split(struct smr_thread *t, struct olc_path *at, uint64_t key)
 }
 
 /* Joins the child with a neighbour. */
-static void olc_join(struct smr_thread *t, struct olc_path *at, uint64_t key)
+static void olc_join(struct smr_thread *t, struct olc_path *at, uint64_t key, unsigned level)
 {
     void *dead = NULL;
     if (!olc_lock(&at->parent->node, at->parent_version))
@@ -194,7 +203,7 @@ static void olc_join(struct smr_thread *t, struct olc_path *at, uint64_t key)
     }
     olc_unlock(&at->parent->node);
     if (dead)
-        smr_retire(t, bptree_kind_at(at->level), dead);
+        smr_retire(t, bptree_kind_at(level), dead);
 }
 
 /* Splits the topmost full node on the way to the key. True: there was none. */
@@ -202,16 +211,16 @@ static noinline bool olc_make_room(struct smr_thread *t, struct ds *ds, uint64_t
 {
     struct olc_path at;
     smr_checkpoint(t);
-    olc_start(&at, ds);
+    unsigned level = olc_start(&at, ds);
     if (inner_full(&ds->root)) {
         smr_commit(t);
         olc_grow_root(t, ds, at.version);
         return false;
     }
-    while (at.level > 1) {
-        if (!olc_hop(t, &at, key, false))
+    for (; level; level--) {
+        if (!olc_hop(t, &at, key, level))
             return false;
-        if (bptree_is_full(at.child, at.level - 1)) {
+        if (bptree_is_full(at.child, level - 1)) {
             smr_reserve(t, 0, at.parent);
             smr_reserve(t, 1, at.child);
             smr_commit(t);
@@ -227,20 +236,20 @@ static noinline bool olc_thin_out(struct smr_thread *t, struct ds *ds, uint64_t 
 {
     struct olc_path at;
     smr_checkpoint(t);
-    olc_start(&at, ds);
+    unsigned level = olc_start(&at, ds);
     if (bptree_root_can_shrink(&ds->root)) {
         smr_commit(t);
         olc_shrink_root(t, ds, at.version);
         return false;
     }
-    while (at.level > 1) {
-        if (!olc_hop(t, &at, key, false))
+    for (; level; level--) {
+        if (!olc_hop(t, &at, key, level))
             return false;
-        if (bptree_is_sparse(at.child, at.level - 1) && inner_count(at.parent) > 0) {
+        if (bptree_is_sparse(at.child, level - 1) && inner_count(at.parent) > 0) {
             smr_reserve(t, 0, at.parent);
             smr_reserve(t, 1, at.child);
             smr_commit(t);
-            olc_join(t, &at, key);
+            olc_join(t, &at, key, level);
             return false;
         }
     }
@@ -249,32 +258,43 @@ static noinline bool olc_thin_out(struct smr_thread *t, struct ds *ds, uint64_t 
 
 /* ---- operations ---- */
 
-inlined bool olc_try_contains(struct ds *ds, struct smr_thread *t, uint64_t key, struct found *found)
+static noinline struct found olc_contains_deep(struct ds *ds, struct smr_thread *t, uint64_t key)
 {
-    struct olc_path at;
-    smr_checkpoint(t);
-    if (!olc_descend(t, ds, key, &at))
-        return false;
-    found->found = leaf_find((struct bptree_leaf *)at.child, key, &found->value);
-    return olc_valid(at.child, at.version);
+    for (;;) {
+        struct olc_path at;
+        struct found found;
+        smr_checkpoint(t);
+        if (olc_descend(t, ds, key, &at)) {
+            found.found = leaf_find((struct bptree_leaf *)at.child, key, &found.value);
+            if (olc_valid(at.child, at.version)) {
+                smr_op_end(t);
+                return found;
+            }
+        }
+        olc_restart(t);
+    }
 }
 
 static noinline struct found olc_contains_again(struct ds *ds, struct smr_thread *t, uint64_t key)
 {
-    struct found found;
-    do
-        olc_restart(t);
-    while (!olc_try_contains(ds, t, key, &found));
-    smr_op_end(t);
-    return found;
+    olc_restart(t);
+    return olc_contains_deep(ds, t, key);
 }
 
-/* The first try calls nothing, so that it needs no stack frame; others are a tail call. */
+/* The first try calls nothing; what is rare is a tail call. */
 static noinline struct found ds_contains(struct ds *ds, struct smr_thread *t, uint64_t key)
 {
+    struct olc_path at;
     struct found found;
     smr_op_begin(t);
-    if (unlikely(!olc_try_contains(ds, t, key, &found)))
+    smr_checkpoint(t);
+    unsigned root = olc_start(&at, ds);
+    if (unlikely(root > SHALLOW))
+        return olc_contains_deep(ds, t, key);
+    if (unlikely(!olc_descend_shallow(t, key, &at, root)))
+        return olc_contains_again(ds, t, key);
+    found.found = leaf_find((struct bptree_leaf *)at.child, key, &found.value);
+    if (unlikely(!olc_valid(at.child, at.version)))
         return olc_contains_again(ds, t, key);
     smr_op_end(t);
     return found;
@@ -355,16 +375,15 @@ inlined bool olc_scan_leaf(struct smr_thread *t, struct ds *ds, uint64_t low, ui
     uint64_t keys[BPTREE_LEAF_KEYS];
     struct olc_path at;
     *bound = BPTREE_KEY_MAX;
-    olc_start(&at, ds);
-    do {
-        if (!olc_hop(t, &at, low, false))
+    for (unsigned level = olc_start(&at, ds); level; level--) {
+        if (!olc_hop(t, &at, low, level))
             return false;
         uint64_t own = inner_bound(at.parent, inner_route(at.parent, low));
         if (!olc_valid(&at.parent->node, at.parent_version))
             return false;
         if (own < *bound)
             *bound = own;
-    } while (at.level > 1);
+    }
     *n = leaf_collect((struct bptree_leaf *)at.child, low, keys, values, BPTREE_LEAF_KEYS);
     return olc_valid(at.child, at.version);
 }

@@ -6,8 +6,8 @@ import pytest
 
 import build
 
-# A tree of several levels in both: a small range with small nodes, a large one with the default.
-SIZES = {"small": (["-DBPTREE_LEAF_KEYS=4", "-DBPTREE_INNER_KEYS=4"], 300), "default": ([], 20000)}
+# A tree of several levels in both: small nodes in a checking build, the nodes and searches that are measured in the other.
+SHAPES = {"small": ("check", ["-DBPTREE_LEAF_KEYS=4", "-DBPTREE_INNER_KEYS=4"], 300), "measured": ("optimised", [], 20000)}
 LIST_KEYS = 60
 
 
@@ -17,11 +17,11 @@ def structures():
             if each.has_nodes and each.reclaimer in ("ebr", "leak") and each.policy == "batch"]
 
 
-@pytest.mark.parametrize("nodes", SIZES)
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("pair", structures(), ids=str)
-def test_model(pair, nodes, tmp_path):
-    sizes, keys = SIZES[nodes]
-    program = build.program("model/model.c", tmp_path / "model", *pair.defines(), *sizes)
+def test_model(pair, shape, tmp_path):
+    variant, sizes, keys = SHAPES[shape]
+    program = build.program("model/model.c", tmp_path / "model", *pair.defines(), *sizes, variant=variant)
     done = build.run([program, "1000000", str(LIST_KEYS if pair.structure == "hm_list" else keys), "1"])
     assert done.returncode == 0, done.stderr
     assert int(re.search(r"(\d+) retired", done.stdout)[1]) > 100

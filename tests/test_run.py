@@ -7,6 +7,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -233,6 +234,7 @@ def test_every_ending_of_a_trial_becomes_one_row(site):
     assert statuses["lock", "3", "0"] == "invariant"
     for row in rows:
         assert (row["ops_per_s"] == "") == (row["status"] != "ok")
+    assert "killed after 0.6 s with 0." in [row["message"] for row in rows if row["status"] == "timeout"][0]
     assert "wanted 9 GB" in [row["message"] for row in rows if row["status"] == "oom"][0]
     report = (site.out / "report.html").read_text()
     assert "crash:SIGSEGV" in report and "timeout" in report
@@ -291,6 +293,19 @@ def test_two_runners_do_not_share_a_folder(site):
         second = site.run("--quick")
         process.terminate()
     assert second.returncode == 2 and "another runner" in second.stderr
+
+
+def test_a_driver_that_is_rebuilt_in_the_middle_stops_the_sweep(site):
+    copy = site.folder / "driver"
+    shutil.copy(FAKE, copy)
+    command = [str(copy) if word == FAKE else word for word in site.command("--quick")]
+    with subprocess.Popen(command, env={**site.environment, "FAKE_SLEEP": "0.2"}, stderr=subprocess.PIPE) as process:
+        while not site.started():
+            time.sleep(0.02)
+        shutil.copy(FAKE, site.folder / "new")
+        os.replace(site.folder / "new", copy)
+        said = process.communicate()[1].decode()
+    assert process.returncode == 2 and "has changed since it began" in said and len(site.rows()) < 12
 
 
 def test_sweeps_are_not_mixed(site):

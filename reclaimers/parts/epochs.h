@@ -33,14 +33,15 @@ struct smr_header {
 
 struct smr_shared {
     line_pair_align _Atomic uint64_t epoch;
-    line_pair_align struct epoch_slot *slots;
+    line_pair_align struct epoch_slot **slots; /* of all threads */
     struct smr_parameters parameters;
 };
 
 struct smr_thread {
     struct fp_thread fp;
     struct smr_shared *shared;
-    struct epoch_slot *slot;
+    struct epoch_slot slot; /* the only part that others look at, on lines of its own */
+    uint64_t announcement;  /* what it holds while pinned: epoch << 1 | 1 */
     uint64_t epoch; /* the epoch this thread announced last */
     uint64_t bag_epoch[EPOCH_BAGS];
     struct bag limbo[EPOCH_BAGS]; /* limbo[e % 3] holds what was retired while announcing bag_epoch[e % 3] */
@@ -58,7 +59,7 @@ inlined void smr_init(struct smr_shared *shared, const struct smr_parameters *pa
 inlined void smr_thread_init(struct smr_thread *t, struct smr_shared *shared, unsigned index)
 {
     t->shared = shared;
-    t->slot = &shared->slots[index];
+    shared->slots[index] = &t->slot;
     fp_init(&t->fp, &shared->parameters);
 }
 
@@ -75,6 +76,7 @@ static noinline void epochs_rotate(struct smr_thread *t, uint64_t now)
         if (t->bag_epoch[i] + EPOCH_BAGS <= now)
             fp_release(&t->fp, &t->limbo[i]);
     t->epoch = now;
+    t->announcement = now << 1 | 1;
     t->bag_epoch[now % EPOCH_BAGS] = now;
 }
 
@@ -91,19 +93,19 @@ inlined void epochs_look(struct smr_thread *t)
  * before that scan. Release, so that what this thread read before belongs to the past of whoever sees the new word. */
 inlined void smr_op_begin(struct smr_thread *t)
 {
-    store_release(&t->slot->announced, t->epoch << 1 | 1);
+    store_release(&t->slot.announced, t->announcement);
     fence_light(); /* (1) */
 }
 
 inlined void smr_op_end(struct smr_thread *t)
 {
-    store_release(&t->slot->announced, 0); /* (2) */
+    store_release(&t->slot.announced, 0); /* (2) */
 }
 
 /* Does thread `other` allow the epoch to go past `now`? Acquire (4) takes over what it read before it unpinned. */
 inlined bool epochs_allows(struct smr_shared *shared, unsigned other, uint64_t now)
 {
-    uint64_t announced = load_acquire(&shared->slots[other].announced);
+    uint64_t announced = load_acquire(&shared->slots[other]->announced);
     return announced == 0 || announced == (now << 1 | 1);
 }
 

@@ -35,6 +35,7 @@ class Binary:
         self.path = path
         if not os.access(path, os.X_OK):
             raise UserError(f"wanted the driver at {path}, found none: run `make`")
+        self._stamp = self._look()
         self.options = set(OPTION.findall(self._ask("--help")))
 
     def _ask(self, *arguments):
@@ -51,6 +52,16 @@ class Binary:
     def sha256(self):
         with open(self.path, "rb") as file:
             return hashlib.sha256(file.read()).hexdigest()
+
+    def _look(self):
+        found = os.stat(self.path)
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    def refuse_if_changed(self):
+        """A driver that is rebuilt while a sweep runs would give rows of two drivers."""
+        if self._look() != self._stamp:
+            raise UserError(f"wanted one driver for the whole sweep, found that {self.path} has changed since it began: "
+                            "give --fresh to measure with the new one")
 
     def command(self, options):
         return [self.path] + [f"--{name}={value}" for name, value in options.items()]

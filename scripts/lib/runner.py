@@ -5,6 +5,7 @@ import ctypes
 import fcntl
 import json
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -117,6 +118,7 @@ def run(experiment, plan, binary, results):
     progress = Progress(experiment, [trial.point.text for _, trial in todo], done.values(), len(plan.trials))
     with progress:
         for position, trial in todo:
+            binary.refuse_if_changed()
             row = run_trial(trial, binary, experiment.timeout)
             row["position"] = position
             log.append(row)
@@ -127,7 +129,7 @@ def run_trial(trial, binary, timeout):
     """The driver's row, or one of our own that says how it ended."""
     command = binary.command({**trial.point.options, "repeat-index": str(trial.repeat)})
     started = time.monotonic()
-    status, stdout, stderr = _process(command + ["--csv=-"], timeout)
+    status, stdout, stderr, cpu = _process(command + ["--csv=-"], timeout)
     said, message = driver.failure(stderr)
     parsed = driver.parse_rows(stdout)
     # Unless all went well the metrics stay empty, whatever the driver may have printed before it died.
@@ -135,7 +137,8 @@ def run_trial(trial, binary, timeout):
     if status == 0 and len(parsed) == 1 and table.is_ok(parsed[0]):
         row = parsed[0]
     elif status is None:
-        row["status"], message = "timeout", f"killed after {timeout:g} s"
+        # Much CPU time means a loop that does not end or too much work, little means a wait.
+        row["status"], message = "timeout", f"killed after {timeout:g} s with {cpu:.1f} s of CPU time"
     elif status < 0:
         row["status"] = f"crash:{_signal_name(-status)}"
     elif status == 0:
@@ -149,20 +152,23 @@ def run_trial(trial, binary, timeout):
 
 
 def _process(command, timeout):
-    """(exit status or None after the timeout, stdout, stderr)."""
+    """(exit status or None after the timeout, stdout, stderr, CPU seconds)."""
     # Own session: the whole group can be killed, and a ctrl-C at the terminal reaches us alone.
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                text=True, errors="replace", start_new_session=True, preexec_fn=_die_with_parent)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    status = None
     try:
         stdout, stderr = process.communicate(timeout=timeout)
-        return process.returncode, stdout, stderr
+        status = process.returncode
     except subprocess.TimeoutExpired:
         _kill_group(process)
         stdout, stderr = process.communicate()
-        return None, stdout, stderr
     except BaseException:
         _kill_group(process)
         raise
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return status, stdout, stderr, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def _signal_name(number):

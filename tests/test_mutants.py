@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""The oracles prove something only if they catch what is broken on purpose: each file in mutants/ breaks one line, and must be caught.
+
+A mutant names the file, the old and the new text (compared word by word, so that a formatter cannot make it rot) and, in further
+sections, every oracle that must catch it: by what it says, by a crash or by never ending. The source as it is must pass the same."""
+import configparser
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+import build
+from test_oracles import CROWDED, TINY_BATCHES
+
+ATTEMPTS = 6
+SECONDS = {"check": ["--seconds=1.5"], "asan": ["--ops=100000"], "tsan": ["--ops=30000"]}
+
+
+def read(path):
+    parsed = configparser.ConfigParser(interpolation=None)
+    parsed.read(path)
+    return parsed
+
+
+MUTANTS = {path.stem: read(path) for path in sorted((build.ROOT / "tests" / "mutants").glob("*.ini"))}
+CASES = [(name, section) for name, parsed in MUTANTS.items() for section in parsed.sections() if section != "mutant"]
+
+
+@pytest.fixture(scope="module", name="clean")
+def fixture_clean(tmp_path_factory):
+    return build.copy_tree(tmp_path_factory.mktemp("clean"))
+
+
+@pytest.fixture(scope="module", name="broken")
+def fixture_broken(tmp_path_factory):
+    return build.copy_tree(tmp_path_factory.mktemp("broken"))
+
+
+def mutate(text, mutant):
+    """Exactly one place may have the old text."""
+    pattern = r"\s+".join(re.escape(word) for word in mutant["old"].split())
+    found = list(re.finditer(pattern, text))
+    assert len(found) == 1, f"the old text is there {len(found)} times: adapt the mutant"
+    return text[:found[0].start()] + mutant["new"] + text[found[0].end():]
+
+
+def combination_of(word):
+    return build.Combination(*word.split("-"))
+
+
+# Each oracle: runs(tree, word, section) gives one attempt after the other.
+
+def trial(tree, word, section):
+    variant = section.get("variant", "check")
+    combination = combination_of(word)
+    program = build.binary(f"build-{variant}-{word}", f"VARIANT={variant}", "CFLAGS=-g1", build.SMALL_NODES, *combination.restrict(), tree=tree)
+    for attempt in range(ATTEMPTS):
+        yield build.run([program, *combination.options(), *CROWDED, *TINY_BATCHES, "--threads=2x", "--oversubscribe", "--prefill=all",
+                         *SECONDS[variant], f"--seed={attempt + 1}"], timeout=20)
+
+
+def of_program(source, *arguments):
+    """Small programs, given the attempt's number."""
+    def runs(tree, word, section):
+        program = build.program(source, tree / pathlib.Path(source).stem, *combination_of(word).defines(), tree=tree)
+        for attempt in range(ATTEMPTS):
+            yield build.run([program, *(argument.format(seed=attempt + 1, **section) for argument in arguments)])
+    return runs
+
+
+def assembly(tree, machine, section):
+    command = [*build.compiler("CFLAGS=", "MARCH=native", *(["CC=" + build.CROSS] if machine == "aarch64" else []), tree=tree)]
+    done = subprocess.run([*command, "-DDS=olc_bptree", "-DSMR=ebr", "-DFP=batch", "-S", "-o", "-", build.ROOT / "tests" / "litmus" / "probe.c"],
+                          cwd=tree, capture_output=True, text=True, check=True)
+    body = re.search(rf"^{section['function']}:(.*?)\.size\s+{section['function']}", done.stdout, re.S | re.M)[1]
+    found = re.search(section["wants"], body, re.S)
+    yield subprocess.CompletedProcess(command, 0 if found else 1, body, f"{section['function']} lacks {section['wants']}")
+
+
+ORACLES = {
+    "trial": trial,
+    "interleave": of_program("litmus/interleave.c", "{seed}"),
+    "announce": of_program("litmus/announce.c", "2", "{fence}"),
+    "model": of_program("model/model.c", "200000", "60", "{seed}"),
+    "assembly": assembly,
+}
+
+
+def skip_reason(title):
+    kind, *rest = title.split()
+    if kind == "announce" and build.CPUS < 2:
+        return "a store buffer is seen by another processor only; this machine gives one"
+    if kind == "assembly" and rest == ["x86_64"] and not build.make("-s", "--eval", "m: ; @echo $(MACHINE)", "m").startswith("x86_64"):
+        return "this machine is no x86-64"
+    if kind == "assembly" and rest == ["aarch64"] and subprocess.run(["which", build.CROSS], capture_output=True, check=False).returncode:
+        return f"{build.CROSS} is not installed"
+    return None
+
+
+def caught(done, section):
+    """A hang and a crash speak for themselves."""
+    if done.returncode == 0:
+        return False
+    if done.returncode is not None and done.returncode >= 0:
+        assert re.search(section.get("says", "."), done.stderr), done.stderr
+    return True
+
+
+@pytest.mark.parametrize("name, title", CASES, ids=lambda value: value.replace(" ", "-"))
+def test_caught(name, title, clean, broken):
+    reason = skip_reason(title)
+    if reason:
+        pytest.skip(reason)
+    mutant, section = MUTANTS[name]["mutant"], MUTANTS[name][title]
+    runs = ORACLES[title.split()[0]]
+    place = broken / mutant["file"]
+    original = place.read_text()
+    for word in section.get("combinations", title.split()[-1]).split():
+        assert not caught(next(runs(clean, word, section)), section), "the source as it is must pass"
+        place.write_text(mutate(original, mutant))
+        try:
+            assert any(caught(done, section) for done in runs(broken, word, section)), f"{word} survived: {mutant['why']}"
+        finally:
+            place.write_text(original)
+
+
+def test_each_mutant_has_an_oracle():
+    assert {name for name, _ in CASES} == set(MUTANTS)
+    assert {title.split()[0] for _, title in CASES} == set(ORACLES)
