@@ -26,7 +26,8 @@ static inline void keys_init(struct keys *keys, enum key_law law, double theta, 
     keys->next = (uint64_t)((unsigned __int128)count * thread / threads);
     if (law == KEYS_ZIPF) {
         zipf_init(&keys->zipf, count, theta);
-        permutation_init(&keys->scatter, count, seed);
+        /* Not the prefill's order, or the hottest keys would be those that are there. */
+        permutation_init(&keys->scatter, count, random_mix(seed + 1));
     }
 }
 

@@ -18,8 +18,6 @@ def draw(rows, spec, experiment, notes):
     divided = [(title, series.lines(part, x, y, experiment.series)) for title, part in series.panels(rows, column)]
     largest = max((value for _, found in divided for line in found for values in line.samples for value in values), default=1)
     source = experiment.source if spec.get("source") == "panel" else None
-    if source:
-        largest = max(largest, *(value for numbers in source.values.values() for value in numbers))
     divisor, prefix = style.scale(largest)
 
     notes = [series.sample_note([line for _, found in divided for line in found])] + series.failure_notes(rows, x, column) + notes
@@ -31,9 +29,11 @@ def draw(rows, spec, experiment, notes):
     below = 0.35 + 0.17 * len(notes)
     height = 0.9 + 2.4 * down + below
     drawn = style.canvas(max(2.0 + 2.3 * across, 5.5), height)
-    axes = drawn.subplots(down, across, sharex=not source, sharey=True, squeeze=False).flat
-    for ax, (title, found) in zip(axes, divided):
+    axes = drawn.subplots(down, across, squeeze=False).flat
+    for place, (ax, (title, found)) in enumerate(zip(axes, divided)):
         ax.set_title(title)
+        ax.set_ylim(0, 1.05 * largest / divisor)
+        ax.tick_params(labelleft=place % across == 0)
         for line in found:
             _line(ax, line, divisor)
         _ticks(ax, sorted({value for line in found for value in line.xs}), x)
@@ -43,12 +43,11 @@ def draw(rows, spec, experiment, notes):
         spare.set_visible(False)
     for first in range(0, count, across):
         axes[first].set_ylabel(style.axis(y, prefix))
-    axes[0].set_ylim(bottom=0)
     handles = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels())}
     drawn.suptitle(spec.get("title", experiment.question), fontsize=10, y=1 - 0.08 / height, va="top", wrap=True)
     drawn.legend(handles.values(), handles.keys(), ncols=len(handles), loc="upper center",
                  bbox_to_anchor=(0.5, 1 - 0.3 / height))
-    drawn.subplots_adjust(left=0.6 / drawn.get_figwidth(), right=0.985, top=1 - 0.85 / height,
+    drawn.subplots_adjust(left=0.6 / drawn.get_figwidth(), right=1 - (0.45 if source else 0.15) / drawn.get_figwidth(), top=1 - 0.85 / height,
                           bottom=(below + 0.3) / height, wspace=0.08, hspace=0.4)
     drawn.text(0.01, 0.06 / height, "\n".join(notes), fontsize=7, va="bottom", linespacing=1.4)
     return drawn
@@ -70,7 +69,7 @@ def _line(ax, line, divisor):
 
 
 def _source(ax, source, divided, divisor, experiment):
-    """The publication's own curve in the same colours, so that shapes can be compared."""
+    """The publication's own curve in the same colours, on an axis of its own: its machine is another, shapes can be compared."""
     looks = {line.label: line.look for _, found in divided for line in found}
     xs = [float(word) for word in source.at]
     for name in experiment.series:
@@ -79,6 +78,8 @@ def _source(ax, source, divided, divisor, experiment):
             ax.plot(xs, [value / divisor for value in source.values[name]], **look)
     ax.set_title(source.label, fontstyle="italic")
     ax.set_facecolor("#f6f6f6")
+    ax.set_ylim(bottom=0)
+    ax.yaxis.tick_right()
     _ticks(ax, xs, source.x)
 
 

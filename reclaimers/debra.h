@@ -16,19 +16,30 @@ struct epoch_scan {
     unsigned operations; /* since the last look */
     unsigned seen;       /* threads found past the previous epoch in this round */
     uint64_t round;      /* the epoch that the round is to end */
+    uint64_t retired;    /* by this thread when it began the round */
 };
 
 #include "parts/epochs.h"
+
+/* Where fence (3) is a membarrier it costs microseconds, and with few threads a round takes but some ten operations: then a
+ * thread begins one only when it has retired a batch since its last. With full fences the algorithm is the paper's. */
+static bool debra_begin_round(struct smr_thread *t, uint64_t now)
+{
+    if (fence_is_asymmetric && t->fp.account.retired - t->scan.retired < t->shared->parameters.batch_size)
+        return false;
+    t->scan.retired = t->fp.account.retired;
+    t->scan.round = now;
+    t->scan.seen = 0;
+    fence_heavy(); /* (3) */
+    return true;
+}
 
 static noinline void debra_look(struct smr_thread *t)
 {
     uint64_t now = t->epoch;
     t->scan.operations = 0;
-    if (t->scan.round != now) {
-        t->scan.round = now;
-        t->scan.seen = 0;
-        fence_heavy(); /* (3) */
-    }
+    if (t->scan.round != now && !debra_begin_round(t, now))
+        return;
     if (!epochs_allows(t->shared, t->scan.seen, now))
         return;
     if (++t->scan.seen == t->shared->parameters.threads) {

@@ -191,12 +191,15 @@ def test_garbage_that_would_not_fit_is_refused(tmp_path):
 
 # ---- what it prints ----
 
-def test_help_names_every_option_that_a_row_has():
-    found = run("--help")
-    assert (found.returncode, found.stderr) == (0, "")
+def test_help_is_the_option_table():
+    table = (driver.ROOT / "harness" / "options.c").read_text()
+    names = re.findall(r'^    (?:WORD|COUNT|NUMBER|FLAG)\("([a-z-]+)"|^    \{"([a-z-]+)", OPTION_', table, re.MULTILINE)
+    assert list(OPTIONS) == [one or other for one, other in names]
+    assert len(run("--help").stdout.splitlines()) == len(OPTIONS) + 3
+
+
+def test_every_option_of_a_trial_is_a_column():
     columns = set(checked())
-    for name in OPTIONS:
-        assert found.stdout.count(f"  --{name}") >= 1
     # Each option is a column under its own name, or says nothing about the trial.
     silent = {"oversubscribe", "csv", "unsound", "force", "topology", "plan-pinning", "check", "list", "version", "help"}
     assert {name.replace("-", "_") for name in set(OPTIONS) - silent} <= columns | {"seconds", "ops"}
@@ -317,8 +320,31 @@ def test_full_disk_leaves_whole_rows(tmp_path):
         subprocess.run(["umount", tmp_path], check=True)
 
 
-def test_full_device():
+def test_half_a_row_is_not_continued(tmp_path):
+    path = tmp_path / "rows.csv"
+    assert run(*SMALL, f"--csv={path}").returncode == 0
+    torn = path.read_bytes()[:-20]
+    path.write_bytes(torn)
+    refused(run(*SMALL, f"--csv={path}"), "whole row")
+    assert path.read_bytes() == torn
+
+
+def test_devices_and_pipes_are_files_too():
     refused(run(*SMALL, "--csv=/dev/full"), "No space left on device")
+    assert run(*SMALL, "--csv=/dev/null").returncode == 0
+    found = run(*SMALL, "--csv=/dev/stdout")
+    assert (found.returncode, found.stderr) == (0, "") and len(driver.rows_of(found.stdout)) == 1
+
+
+def test_check_leaves_no_file(tmp_path):
+    found = run("--check", "--csv=rows.csv", cwd=tmp_path)
+    assert (found.returncode, os.listdir(tmp_path)) == (0, [])
+
+
+def test_trace_that_cannot_be_written_is_refused_before_the_trial(tmp_path):
+    begun = time.monotonic()
+    refused_without_trace(tmp_path, "--keys=1000", "--seconds=5", "--trace=absent/trace")
+    assert time.monotonic() - begun < 4
 
 
 @pytest.mark.parametrize("question", [["--list=csv"], ["--list"], ["--list=allocators"], ["--help"], ["--version"], ["--check"],

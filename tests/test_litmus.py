@@ -27,8 +27,9 @@ def test_interleavings(pair, tmp_path):
 
 @pytest.mark.skipif(build.CPUS < 2, reason="a store buffer is seen by another processor only; this machine gives one")
 @pytest.mark.parametrize("fence", ["full", "auto"])
+@pytest.mark.parametrize("test", ["announce", "unlink"])
 @protecting(lambda each: each.reclaimer != "leak" and each.policy == "batch")
-def test_announcement_is_ordered(pair, fence, tmp_path):
+def test_store_buffer(pair, test, fence, tmp_path):
     """Announcements are the same under every policy, and leak makes none."""
-    program = build.program("litmus/announce.c", tmp_path / "announce", *pair.defines())
-    assert freed_by(build.run([program, "2", fence])) > 1000
+    program = build.program("litmus/store_buffer.c", tmp_path / "store_buffer", *pair.defines())
+    assert freed_by(build.run([program, test, "2", fence])) > 1000

@@ -5,7 +5,9 @@ A mutant names the file, the old and the new text (compared word by word, so tha
 sections, every oracle that must catch it: by what it says, by a crash or by never ending. The source as it is must pass the same."""
 import configparser
 import pathlib
+import platform
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -14,7 +16,9 @@ import build
 from test_oracles import CROWDED, TINY_BATCHES
 
 ATTEMPTS = 6
-SECONDS = {"check": ["--seconds=1.5"], "asan": ["--ops=100000"], "tsan": ["--ops=30000"]}
+# What is broken on purpose may look odd to the compiler.
+QUIET = "-w"
+SECONDS = {"check": ["--seconds=1"], "asan": ["--ops=100000"], "tsan": ["--ops=30000"]}
 
 
 def read(path):
@@ -27,14 +31,21 @@ MUTANTS = {path.stem: read(path) for path in sorted((build.ROOT / "tests" / "mut
 CASES = [(name, section) for name, parsed in MUTANTS.items() for section in parsed.sections() if section != "mutant"]
 
 
+def tree(tmp_path_factory, name):
+    """With one more reclaimer: like every plug-in, it is there when its file is."""
+    copy = build.copy_tree(tmp_path_factory.mktemp(name))
+    shutil.copy(build.ROOT / "tests" / "mutants" / "hazard.h", copy / "reclaimers")
+    return copy
+
+
 @pytest.fixture(scope="module", name="clean")
 def fixture_clean(tmp_path_factory):
-    return build.copy_tree(tmp_path_factory.mktemp("clean"))
+    return tree(tmp_path_factory, "clean")
 
 
 @pytest.fixture(scope="module", name="broken")
 def fixture_broken(tmp_path_factory):
-    return build.copy_tree(tmp_path_factory.mktemp("broken"))
+    return tree(tmp_path_factory, "broken")
 
 
 def mutate(text, mutant):
@@ -54,7 +65,7 @@ def combination_of(word):
 def trial(tree, word, section):
     variant = section.get("variant", "check")
     combination = combination_of(word)
-    program = build.binary(f"build-{variant}-{word}", f"VARIANT={variant}", "CFLAGS=-g1", build.SMALL_NODES, *combination.restrict(), tree=tree)
+    program = build.binary(f"build-{variant}-{word}", f"VARIANT={variant}", f"CFLAGS=-g1 {QUIET}", build.SMALL_NODES, *combination.restrict(), tree=tree)
     for attempt in range(ATTEMPTS):
         yield build.run([program, *combination.options(), *CROWDED, *TINY_BATCHES, "--threads=2x", "--oversubscribe", "--prefill=all",
                          *SECONDS[variant], f"--seed={attempt + 1}"], timeout=20)
@@ -63,14 +74,15 @@ def trial(tree, word, section):
 def of_program(source, *arguments):
     """Small programs, given the attempt's number."""
     def runs(tree, word, section):
-        program = build.program(source, tree / pathlib.Path(source).stem, *combination_of(word).defines(), tree=tree)
+        program = build.program(source, tree / pathlib.Path(source).stem, *combination_of(word).defines(), QUIET, tree=tree)
         for attempt in range(ATTEMPTS):
             yield build.run([program, *(argument.format(seed=attempt + 1, **section) for argument in arguments)])
     return runs
 
 
 def assembly(tree, machine, section):
-    command = [*build.compiler("CFLAGS=", "MARCH=native", *(["CC=" + build.CROSS] if machine == "aarch64" else []), tree=tree)]
+    foreign = [] if machine == platform.machine() else [f"CC={build.CROSS}"]
+    command = build.compiler("CFLAGS=", *foreign, tree=tree)
     done = subprocess.run([*command, "-DDS=olc_bptree", "-DSMR=ebr", "-DFP=batch", "-S", "-o", "-", build.ROOT / "tests" / "litmus" / "probe.c"],
                           cwd=tree, capture_output=True, text=True, check=True)
     body = re.search(rf"^{section['function']}:(.*?)\.size\s+{section['function']}", done.stdout, re.S | re.M)[1]
@@ -81,7 +93,7 @@ def assembly(tree, machine, section):
 ORACLES = {
     "trial": trial,
     "interleave": of_program("litmus/interleave.c", "{seed}"),
-    "announce": of_program("litmus/announce.c", "2", "{fence}"),
+    "store_buffer": of_program("litmus/store_buffer.c", "{test}", "2", "{fence}"),
     "model": of_program("model/model.c", "200000", "60", "{seed}"),
     "assembly": assembly,
 }
@@ -89,13 +101,11 @@ ORACLES = {
 
 def skip_reason(title):
     kind, *rest = title.split()
-    if kind == "announce" and build.CPUS < 2:
+    if kind == "store_buffer" and build.CPUS < 2:
         return "a store buffer is seen by another processor only; this machine gives one"
-    if kind == "assembly" and rest == ["x86_64"] and not build.make("-s", "--eval", "m: ; @echo $(MACHINE)", "m").startswith("x86_64"):
-        return "this machine is no x86-64"
-    if kind == "assembly" and rest == ["aarch64"] and subprocess.run(["which", build.CROSS], capture_output=True, check=False).returncode:
-        return f"{build.CROSS} is not installed"
-    return None
+    if kind != "assembly" or rest == [platform.machine()] or (rest == ["aarch64"] and shutil.which(build.CROSS)):
+        return None
+    return f"this machine has no compiler for {rest[0]}"
 
 
 def caught(done, section):
@@ -117,7 +127,10 @@ def test_caught(name, title, clean, broken):
     place = broken / mutant["file"]
     original = place.read_text()
     for word in section.get("combinations", title.split()[-1]).split():
-        assert not caught(next(runs(clean, word, section)), section), "the source as it is must pass"
+        sound = next(runs(clean, word, section))
+        if sound.returncode == 2:
+            pytest.skip(sound.stderr)
+        assert sound.returncode == 0, f"the source as it is must pass: {sound.stderr}"
         place.write_text(mutate(original, mutant))
         try:
             assert any(caught(done, section) for done in runs(broken, word, section)), f"{word} survived: {mutant['why']}"
@@ -128,3 +141,8 @@ def test_caught(name, title, clean, broken):
 def test_each_mutant_has_an_oracle():
     assert {name for name, _ in CASES} == set(MUTANTS)
     assert {title.split()[0] for _, title in CASES} == set(ORACLES)
+
+
+def test_each_mutant_is_documented():
+    listed = re.findall(r"^\| `([\w-]+)` \|", (build.ROOT / "docs" / "proof.md").read_text(), re.M)
+    assert listed == list(MUTANTS)

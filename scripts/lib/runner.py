@@ -119,15 +119,19 @@ def run(experiment, plan, binary, results):
     with progress:
         for position, trial in todo:
             binary.refuse_if_changed()
-            row = run_trial(trial, binary, experiment.timeout)
+            row = run_trial(trial, binary, experiment.timeout, results.path("traces", f"{position}.trace"))
             row["position"] = position
             log.append(row)
             progress.step(row)
 
 
-def run_trial(trial, binary, timeout):
-    """The driver's row, or one of our own that says how it ended."""
-    command = binary.command({**trial.point.options, "repeat-index": str(trial.repeat)})
+def run_trial(trial, binary, timeout, trace):
+    """The driver's row, or one of our own that says how it ended. trace: where the point's trace goes, if it wants one."""
+    options = {**trial.point.options, "repeat-index": str(trial.repeat)}
+    if "trace" in options:
+        options["trace"] = trace
+        os.makedirs(os.path.dirname(trace), exist_ok=True)
+    command = binary.command(options)
     started = time.monotonic()
     status, stdout, stderr, cpu = _process(command + ["--csv=-"], timeout)
     said, message = driver.failure(stderr)

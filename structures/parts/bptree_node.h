@@ -30,7 +30,7 @@
 #include "search.h"
 
 #ifndef BPTREE_LEAF_KEYS
-#define BPTREE_LEAF_KEYS 15
+#define BPTREE_LEAF_KEYS 31
 #endif
 #ifndef BPTREE_INNER_KEYS
 #define BPTREE_INNER_KEYS 118

@@ -15,7 +15,7 @@
 
 #include <stdio.h>
 
-enum { THREADS = 3, LINKS = 2, STEPS = 20000, SLOTS = 2 };
+enum { THREADS = 4, LINKS = 2, STEPS = 100000, SLOTS = 2 };
 
 struct node {
     struct smr_header smr;

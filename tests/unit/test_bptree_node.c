@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: */
 /* VARIANTS: -DSEARCH_PORTABLE | -DSEARCH_AVX2 | -DSMALL | -DSMALL -DSEARCH_PORTABLE | -DSMALL -DSEARCH_AVX2 |
- * -DSMR_BYTES=24 | -DBPTREE_INNER_KEYS=20 -DBPTREE_LEAF_KEYS=31 */
+ * -DSMR_BYTES=24 | -DBPTREE_INNER_KEYS=20 -DBPTREE_LEAF_KEYS=15 */
 /* In-node operations against sorted arrays: random operations on random contents, the edge keys 0 and 2^63-1 among
  * them, and after each the whole node is compared and its free places are looked at. The variants are further builds of
  * this file. */
@@ -66,10 +66,7 @@ static void random_keys(uint64_t *keys, unsigned n)
     qsort(keys, n, sizeof *keys, compare_words);
 }
 
-static uint64_t value_of(uint64_t key)
-{
-    return ~key * 3;
-}
+#define value_of(key) (~(key)*3)
 
 static void *node_of(size_t bytes)
 {
@@ -127,9 +124,8 @@ static void check_leaf(const struct bptree_leaf *leaf, const uint64_t *keys, uns
         assert_int_equal(leaf_key(leaf, i), BPTREE_FREE);
 }
 
-static void leaf_inserts_and_removes(void **unused_state)
+static void leaf_inserts_and_removes(unused void **cmocka)
 {
-    (void)unused_state;
     for (unsigned round = 0; round < ROUNDS; round++) {
         uint64_t keys[LEAF_CAP];
         unsigned n = (unsigned)random_below(LEAF_CAP + 1);
@@ -147,9 +143,8 @@ static void leaf_inserts_and_removes(void **unused_state)
     }
 }
 
-static void leaf_splits(void **unused_state)
+static void leaf_splits(unused void **cmocka)
 {
-    (void)unused_state;
     for (unsigned round = 0; round < ROUNDS; round++) {
         uint64_t keys[LEAF_CAP];
         unsigned n = 2 + (unsigned)random_below(LEAF_CAP - 1);
@@ -166,9 +161,8 @@ static void leaf_splits(void **unused_state)
     }
 }
 
-static void leaves_merge_and_rebalance(void **unused_state)
+static void leaves_merge_and_rebalance(unused void **cmocka)
 {
-    (void)unused_state;
     for (unsigned round = 0; round < ROUNDS; round++) {
         uint64_t keys[2 * LEAF_CAP];
         unsigned in_left = (unsigned)random_below(LEAF_CAP + 1), n = in_left + (unsigned)random_below(LEAF_CAP + 1);
@@ -188,9 +182,8 @@ static void leaves_merge_and_rebalance(void **unused_state)
     }
 }
 
-static void leaf_collects_a_range(void **unused_state)
+static void leaf_collects_a_range(unused void **cmocka)
 {
-    (void)unused_state;
     for (unsigned round = 0; round < ROUNDS; round++) {
         uint64_t keys[LEAF_CAP], got[LEAF_CAP + 1] = {0}, values[LEAF_CAP + 1] = {0};
         unsigned n = 1 + (unsigned)random_below(LEAF_CAP), room = (unsigned)random_below(LEAF_CAP + 1), first = 0;
@@ -256,13 +249,12 @@ static void check_inner(struct bptree_inner *inner, const uint64_t *bounds, unsi
 
 static void count_up(unsigned *children, unsigned n)
 {
-    for (unsigned i = 0; i < n; i++)
-        children[i] = i;
+    while (n-- > 0)
+        children[n] = n;
 }
 
-static void inner_inserts_and_removes(void **unused_state)
+static void inner_inserts_and_removes(unused void **cmocka)
 {
-    (void)unused_state;
     for (unsigned round = 0; round < 60; round++) {
         uint64_t all[BOUNDS_CAP], bounds[BOUNDS_CAP];
         unsigned children[BOUNDS_CAP + 1] = {0}, order[BOUNDS_CAP], n = 0;
@@ -293,9 +285,8 @@ static void inner_inserts_and_removes(void **unused_state)
     }
 }
 
-static void inner_splits(void **unused_state)
+static void inner_splits(unused void **cmocka)
 {
-    (void)unused_state;
     for (unsigned round = 0; round < ROUNDS / 4; round++) {
         uint64_t bounds[BOUNDS_CAP];
         unsigned children[BOUNDS_CAP + 1], n = 1 + (unsigned)random_below(BOUNDS_CAP);
@@ -314,9 +305,8 @@ static void inner_splits(void **unused_state)
     }
 }
 
-static void inners_merge_and_rebalance(void **unused_state)
+static void inners_merge_and_rebalance(unused void **cmocka)
 {
-    (void)unused_state;
     for (unsigned round = 0; round < ROUNDS / 4; round++) {
         uint64_t bounds[2 * BOUNDS_CAP + 1];
         unsigned children[2 * BOUNDS_CAP + 2], in_left = (unsigned)random_below(BOUNDS_CAP + 1);
@@ -341,9 +331,8 @@ static void inners_merge_and_rebalance(void **unused_state)
     }
 }
 
-static void inner_copies_resets_and_moves_a_bound(void **unused_state)
+static void inner_copies_resets_and_moves_a_bound(unused void **cmocka)
 {
-    (void)unused_state;
     for (unsigned round = 0; round < ROUNDS / 8; round++) {
         uint64_t bounds[BOUNDS_CAP];
         unsigned children[BOUNDS_CAP + 1], n = 1 + (unsigned)random_below(BOUNDS_CAP);
@@ -369,9 +358,8 @@ static void inner_copies_resets_and_moves_a_bound(void **unused_state)
 /* ---- what a reader may meet while a writer is half done: words of any content, but for the places never written ----
  */
 
-static void garbage_stays_inside(void **unused_state)
+static void garbage_stays_inside(unused void **cmocka)
 {
-    (void)unused_state;
     struct bptree_inner *inner = inner_with(NULL, 0, 0);
     struct bptree_leaf *leaf = leaf_with(NULL, 0);
     for (unsigned round = 0; round < 20 * ROUNDS; round++) {

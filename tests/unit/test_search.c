@@ -73,12 +73,11 @@ WITH_LINES(5)
 WITH_LINES(7)
 WITH_LINES(8)
 
-static void searches_agree_with_the_model(void **unused_state)
+static void searches_agree_with_the_model(unused void **cmocka)
 {
     static void (*const compare[])(uint64_t, const _Atomic uint64_t *) = {
         [1] = compare_1, [2] = compare_2, [3] = compare_3, [4] = compare_4,
         [5] = compare_5, [7] = compare_7, [8] = compare_8};
-    (void)unused_state;
     for (unsigned round = 0; round < 20000; round++) {
         unsigned lines = 1 + round % 8;
         if (lines == 6)
@@ -93,9 +92,8 @@ static void searches_agree_with_the_model(void **unused_state)
 }
 
 /* The same lines at every offset: behind a header they start anywhere. */
-static void searches_do_not_need_alignment(void **unused_state)
+static void searches_do_not_need_alignment(unused void **cmocka)
 {
-    (void)unused_state;
     _Atomic uint64_t *array = block(4 * SEARCH_LINE);
     for (unsigned offset = 0; offset <= 2 * SEARCH_LINE; offset++)
         for (unsigned i = 0; i < 4 * SEARCH_LINE; i++) {
@@ -128,9 +126,8 @@ static void gap_and_compare(bool open, unsigned stride, unsigned words, unsigned
     free(array);
 }
 
-static void gaps_agree_with_the_model(void **unused_state)
+static void gaps_agree_with_the_model(unused void **cmocka)
 {
-    (void)unused_state;
     for (unsigned words = 1; words <= MAX_WORDS; words++)
         for (unsigned at = 0; at < words; at++)
             for (unsigned lines_apart = 1; lines_apart <= 2; lines_apart++) {
@@ -139,9 +136,8 @@ static void gaps_agree_with_the_model(void **unused_state)
             }
 }
 
-static void copies_are_equal_and_no_longer(void **unused_state)
+static void copies_are_equal_and_no_longer(unused void **cmocka)
 {
-    (void)unused_state;
     for (unsigned words = 0; words <= MAX_WORDS; words++) {
         _Atomic uint64_t *from = block(words), *to = block(words);
         search_copy(to, from, words);
@@ -153,9 +149,8 @@ static void copies_are_equal_and_no_longer(void **unused_state)
 }
 
 /* A move inside an array: all lanes are read before one is written. */
-static void line_move_allows_overlap(void **unused_state)
+static void line_move_allows_overlap(unused void **cmocka)
 {
-    (void)unused_state;
     for (unsigned lanes = 0; lanes < 256; lanes++) {
         _Atomic uint64_t up[SEARCH_LINE + 1], down[SEARCH_LINE + 1];
         for (unsigned i = 0; i <= SEARCH_LINE; i++) {
@@ -171,9 +166,8 @@ static void line_move_allows_overlap(void **unused_state)
     }
 }
 
-static void lanes_are_those_in_the_range(void **unused_state)
+static void lanes_are_those_in_the_range(unused void **cmocka)
 {
-    (void)unused_state;
     for (unsigned base = 0; base <= 24; base += SEARCH_LINE)
         for (unsigned first = 0; first <= 34; first++)
             for (unsigned end = 0; end <= 34; end++) {
@@ -184,9 +178,8 @@ static void lanes_are_those_in_the_range(void **unused_state)
             }
 }
 
-static void fill_fills(void **unused_state)
+static void fill_fills(unused void **cmocka)
 {
-    (void)unused_state;
     _Atomic uint64_t *array = block(20);
     uint64_t behind = load_relaxed(&array[17]);
     search_fill(array, 17, KEY_MAX);

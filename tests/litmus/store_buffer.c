@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* Store buffering on a real reclaimer: one thread has a burst of stores to cold lines in its store buffer, and behind them a
+ * store that the other should see. Two tests, each of one step of the proof in the reclaimer's header.
+ *
+ * announce: reader R announces (smr_op_begin) behind the burst, then reads the link and uses the node; writer W unlinks the
+ *   node, retires it and drives the epochs. Without a fence behind the announcement W finds R quiescent although R holds the
+ *   old node, and frees it.
+ * unlink: writer W unlinks with a plain store behind the burst and retires while the unlink is still on its way; R pins the
+ *   next epoch, still finds the node, and drives the epochs. Frees that come an epoch early come while R holds it.
+ *
+ * Needs two processors. Built with CHECK=1 like combo.c: -DSMR=ebr -DFP=batch. Arguments: announce or unlink, the seconds to
+ * run, and the fence's kind as of --fence. Exit status 1 and the invariant of account.h when a node was freed too early. */
+#pragma GCC diagnostic ignored "-Wunused-function"
+
+#include "compiler.h"
+#define HEADER(name) STRING(name.h)
+#include HEADER(FP)
+#include HEADER(SMR)
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum { R, W, THREADS };
+
+/* Stores to more memory than caches hold wait for their lines; as many as a store buffer takes. */
+enum { COLD_BYTES = 1 << 26, COLD_LINES = COLD_BYTES / 64, BURST = 48 };
+
+/* W's operations between two that change the link: they only drive the epochs, and leave R's copy of the link alone. */
+enum { OPERATIONS_A_LINK = 6 };
+
+struct node {
+    struct smr_header smr;
+    _Atomic uint64_t content;
+};
+
+static struct smr_shared *shared;
+static struct smr_thread *threads[THREADS];
+static line_pair_align _Atomic link_word link_to_node;
+static line_pair_align atomic_bool stop;
+static _Atomic uint64_t *cold;
+
+static void burst_of_stores(void)
+{
+    static _Thread_local uint64_t place = 1;
+    for (unsigned i = 0; i < BURST; i++) {
+        place = place * 6364136223846793005 + 1442695040888963407;
+        store_relaxed(&cold[(place >> 40) % COLD_LINES * 8], place);
+    }
+}
+
+/* Uses the node for longer than the other thread needs to free it. */
+static void use(const struct node *node)
+{
+    for (unsigned i = 0; i < 50; i++)
+        spin_pause();
+    node_check_live(node);
+}
+
+static struct node *new_node(struct smr_thread *t)
+{
+    return smr_alloc(t, 0, sizeof(struct node), _Alignof(struct node));
+}
+
+/* A scheme that looks at one thread a tick sees all of them. */
+static void tick(struct smr_thread *t)
+{
+    for (unsigned other = 0; other < THREADS; other++)
+        smr_tick(t);
+}
+
+static void *announcing_reader(void *argument)
+{
+    struct smr_thread *t = argument;
+    while (!load_relaxed(&stop)) {
+        smr_tick(t);
+        burst_of_stores();
+        smr_op_begin(t);
+        use((struct node *)smr_protect(t, 0, &link_to_node, NULL));
+        smr_op_end(t);
+    }
+    return NULL;
+}
+
+static void *driving_writer(void *argument)
+{
+    struct smr_thread *t = argument;
+    for (unsigned turn = 0; !load_relaxed(&stop); turn++) {
+        tick(t);
+        smr_op_begin(t);
+        struct node *old = new_node(t);
+        if (turn % OPERATIONS_A_LINK == 0)
+            old = (struct node *)exchange_acq_rel(&link_to_node, (link_word)old);
+        smr_retire(t, 0, old);
+        smr_op_end(t);
+    }
+    return NULL;
+}
+
+static void *driving_reader(void *argument)
+{
+    struct smr_thread *t = argument;
+    while (!load_relaxed(&stop)) {
+        tick(t);
+        smr_op_begin(t);
+        struct node *node = (struct node *)smr_protect(t, 0, &link_to_node, NULL);
+        smr_retire(t, 0, new_node(t));
+        use(node);
+        smr_op_end(t);
+    }
+    return NULL;
+}
+
+static void *unlinking_writer(void *argument)
+{
+    struct smr_thread *t = argument;
+    while (!load_relaxed(&stop)) {
+        tick(t);
+        smr_op_begin(t);
+        struct node *fresh = new_node(t), *old = (struct node *)load_relaxed(&link_to_node);
+        burst_of_stores();
+        store_release(&link_to_node, (link_word)fresh);
+        smr_retire(t, 0, old);
+        smr_op_end(t);
+        for (unsigned i = 0; i < OPERATIONS_A_LINK; i++)
+            tick(t);
+    }
+    return NULL;
+}
+
+static void set_up(const char *fence)
+{
+    struct smr_parameters parameters = {.threads = THREADS, .batch_size = 1, .epoch_frequency = 1, .frees_per_tick = 1};
+    meta_init();
+    fence_init(fence);
+    /* Huge pages: a store must wait for its line, not for its translation. */
+    cold = meta_alloc(COLD_BYTES);
+    madvise((void *)cold, COLD_BYTES, MADV_HUGEPAGE);
+    memset((void *)cold, 1, COLD_BYTES);
+    shared = meta_alloc(sizeof *shared);
+    smr_init(shared, &parameters);
+    for (unsigned i = 0; i < THREADS; i++) {
+        threads[i] = meta_alloc(sizeof *threads[i]);
+        smr_thread_init(threads[i], shared, i);
+    }
+    store_release(&link_to_node, (link_word)new_node(threads[W]));
+}
+
+int main(int count, char **arguments)
+{
+    if (count != 4)
+        fail(STATUS_USAGE, "wanted TEST SECONDS FENCE, found %d arguments: see the head of this file", count - 1);
+    bool unlink = strcmp(arguments[1], "unlink") == 0;
+    double seconds = strtod(arguments[2], NULL);
+    pthread_t handles[THREADS];
+    set_up(arguments[3]);
+    pthread_create(&handles[R], NULL, unlink ? driving_reader : announcing_reader, threads[R]);
+    pthread_create(&handles[W], NULL, unlink ? unlinking_writer : driving_writer, threads[W]);
+    nanosleep(&(struct timespec){(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)}, NULL);
+    store_relaxed(&stop, true);
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(handles[i], NULL);
+    printf("freed %lu\n", threads[W]->fp.account.freed);
+    return 0;
+}
