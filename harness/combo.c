@@ -43,6 +43,7 @@ static const struct combo combo = {
     .prefill = loop_prefill,
     .window = loop_window,
     .drain = loop_drain,
+    .held = loop_held,
     .check = loop_check,
     .epoch = loop_epoch,
     .destroy = loop_destroy,

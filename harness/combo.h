@@ -32,7 +32,7 @@ struct tally {
     uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */
     uint64_t done[OPERATIONS];
     uint64_t succeeded[OPERATIONS]; /* keys found, inserted, removed; scans: keys read */
-    uint64_t value_sum;             /* of everything read: keeps reads alive, and is checked in CHECK builds */
+    uint64_t value_sum;             /* of everything read: keeps the reads alive */
 };
 
 struct trial;
@@ -81,6 +81,7 @@ struct combo {
     void (*window)(struct worker *);
     void (*drain)(struct worker *);
     /* Main thread, while all workers are parked. */
+    uint64_t (*held)(struct worker *); /* nodes retired and not freed, counted where they lie */
     void (*check)(struct trial *, struct set_census *);
     uint64_t (*epoch)(struct trial *);
     void (*destroy)(struct trial *);

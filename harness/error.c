@@ -23,9 +23,11 @@ const char *status_name(enum status status)
 static void print_line(const char *word, const char *format, va_list arguments)
 {
     fflush(stdout);
+    flockfile(stderr); /* several threads may find the same fault: a line each */
     fprintf(stderr, "reclaimbench: %s: ", word);
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
+    funlockfile(stderr);
 }
 
 void fail(enum status status, const char *format, ...)

@@ -16,11 +16,13 @@ static long membarrier(int command)
     return syscall(SYS_membarrier, command, 0, 0);
 }
 
-/* QUERY may announce a command that a filter then refuses, and emulators answer without a barrier: only a command that
- * QUERY lists, REGISTER accepts and one trial call executes is believed. */
+/* QUERY may announce a command that a filter then refuses: only a command that QUERY lists, REGISTER accepts and one trial
+ * call executes is used. */
 static bool membarrier_works(void)
 {
     long offered = membarrier(MEMBARRIER_CMD_QUERY);
+    if (offered >= 0 && !(offered & MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+        errno = ENOSYS;
     return offered > 0 && (offered & MEMBARRIER_CMD_PRIVATE_EXPEDITED) &&
            membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 &&
            membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
@@ -41,9 +43,12 @@ const char *fence_init(const char *mode)
 
 void fence_heavy(void)
 {
-    /* The kernel's barrier orders this thread too; a command that worked once cannot fail later. */
-    if (!fence_is_asymmetric)
+    /* The kernel's barrier orders this thread too. A kernel that is short of memory says so and may be asked again. */
+    if (!fence_is_asymmetric) {
         fence_seq_cst();
-    else if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0)
-        fail(STATUS_INVARIANT, "membarrier worked at start and now says '%s': use --fence=full", strerror(errno));
+        return;
+    }
+    while (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0)
+        if (errno != ENOMEM)
+            fail(STATUS_INVARIANT, "membarrier worked at start and now says '%s': use --fence=full", strerror(errno));
 }

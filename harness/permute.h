@@ -33,7 +33,7 @@ inlined void permutation_init(struct permutation *permutation, uint64_t n, uint6
 {
     unsigned bits = n > 1 ? 64 - (unsigned)__builtin_clzll(n - 1) : 0;
     struct random random;
-    random_seed(&random, seed, n);
+    random_seed(&random, seed, ~n); /* no worker's stream */
     permutation->n = n;
     permutation->low_bits = bits - bits / 2;
     permutation->low_mask = (uint32_t)(((uint64_t)1 << permutation->low_bits) - 1);

@@ -4,13 +4,15 @@
  *
  * A policy's header defines, for its thread state (zeroed by the driver, touched only by its thread):
  *
- *   FP_DIRECT                                                1 if it frees whatever it is handed, at once, and keeps
- * nothing struct fp_thread { struct account account; ... };       account first void fp_init(fp, const struct
- * smr_parameters *)          once per thread, before its first operation void *fp_alloc(fp, kind, bytes, align) a node;
- * kind < BAG_KINDS stands for one size and alignment void fp_release(fp, struct bag *)                        every
- * node in it is safe; the bag is empty afterwards void fp_tick(fp)                                         once after
- * each operation void fp_drain(fp)                                        at rest: free what is queued (nodes kept for
- * reuse may stay) void fp_destroy(fp)                                      at the end: give everything back to malloc
+ *   FP_DIRECT                             1 if it frees what it is handed at once, and keeps nothing
+ *   struct fp_thread { struct account account; ... };    account first
+ *   fp_init(fp, parameters)               once per thread, before its first operation
+ *   void *fp_alloc(fp, kind, bytes, align)    a node; kind < BAG_KINDS stands for one size and alignment
+ *   fp_release(fp, bag)                   every node in it is safe; the bag is empty afterwards
+ *   fp_tick(fp)                           before each operation, outside of it
+ *   fp_drain(fp)                          at rest: free what is queued (nodes kept for reuse may stay)
+ *   uint64_t fp_held(fp)                  nodes that are queued, counted where they lie
+ *   fp_destroy(fp)                        at the end: give everything back to malloc
  *
  * Every released node is counted in account.freed exactly once. All but fp_alloc may call free; none may block. */
 #ifndef RB_POLICY_H

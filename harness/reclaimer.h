@@ -4,33 +4,43 @@
  *
  * A reclaimer's header defines:
  *
- *   SMR_CAPS                          which of the promises below it keeps; SMR_POLICY, which policies make sense
- *   struct smr_header {...};          first member of every node; empty unless the scheme needs room (eras)
- *   struct smr_shared {...};          one per trial;  struct smr_thread { struct fp_thread fp; ... }, one per thread.
- * Zeroed. smr_init(shared, parameters)      once, before any thread smr_thread_init(t, shared, i)     once per thread
- * i, by the driver, before any worker runs
- *
- * called by the worker around the phases of a trial, never inside an operation:
- *   smr_online(t), smr_offline(t)     a thread that waits or sleeps is offline: no grace period waits for it
- *   smr_drain(t)                      every thread is at rest: hands all of this thread's limbo to the policy
+ *   SMR_CAPS                   which of the promises below it keeps
+ *   SMR_POLICY                 which policies make sense
+ *   struct smr_header {...};   first member of every node; empty unless the scheme needs room (eras)
+ *   struct smr_shared {...};   one per trial, zeroed
+ *   struct smr_thread { struct fp_thread fp; ... };    one per thread, zeroed
+ *   smr_init(shared, parameters)      once, before any thread
+ *   smr_thread_init(t, shared, i)     once per thread i, by the driver, before any worker runs
  *   smr_epoch(shared)                 a number that grows with the scheme's progress
+ *   uint64_t smr_held(t)              nodes that this thread retired and that were not freed, counted where they lie
  *
- *   smr_tick(t)                       once before each operation of the loop, outside of it: the place to look at epochs, to
- *                                     pass tokens and, by fp_tick, to free. Work that is done here costs the operations no
- *                                     registers, and whoever frees looks quiescent
+ * called by the worker, never inside an operation:
+ *
+ *   smr_online(t), smr_offline(t)     a thread that waits or sleeps is offline: no grace period waits for it
+ *   smr_tick(t)                       before each operation of the loop: the place to look at epochs, to pass tokens and,
+ *                                     by fp_tick, to free. What is done here costs the operations no registers, and
+ *                                     whoever frees looks quiescent
+ *   smr_drain(t)                      every thread is at rest: hands all of this thread's limbo to the policy
  *
  * called by structures, t being the calling thread:
+ *
  *   smr_op_begin(t), smr_op_end(t)    around every operation. Between them, and only there, nodes may be dereferenced
  *   smr_checkpoint(t)                 a statement; where a restartable scheme (NBR) comes back to. Locals of the read
- * phase are declared after it link_word smr_protect(t, slot, link, owner) reads *link (with mark bits) with acquire
- * order and protects what it points to until the slot is used again or the operation ends. owner: the node that holds
- * link. Under pointer-based schemes the protection holds only if the node was still reachable afterwards: the structure
- * re-validates (version of the owner, or unmarked and unchanged) smr_move(t, to, from)             slot `to` protects
- * what `from` protects too smr_reserve(t, slot, node)        before the write phase: these nodes will be locked,
- * changed or retired smr_commit(t)                     ends the read phase; only after it CAS, lock, malloc void
- * *smr_alloc(t, kind, bytes, align)   a node with its header set; contents indeterminate otherwise smr_discard(t, node)
- * gives back a node that no other thread has seen smr_retire(t, kind, node)         the node can no longer be reached
- * from the structure; the caller retires it once
+ *                                     phase are declared after it
+ *   link_word smr_protect(t, slot, link, owner)
+ *                                     reads *link (with mark bits) with acquire order, and protects what it points to
+ *                                     until the slot is used again or the operation ends. owner: the node that holds
+ *                                     link. Pointer-based schemes publish, fence, and return only once the link has been
+ *                                     read again unchanged. That protects the node if it was still reachable at that
+ *                                     moment: a structure whose unlinked nodes keep their links must have re-validated
+ *                                     the owner (version unchanged, or the link itself unmarked) before it dereferences
+ *   smr_move(t, to, from)             slot `to` protects what `from` protects too; to > from, so that a scan in ascending
+ *                                     order cannot miss a protection that moves
+ *   smr_reserve(t, slot, node)        before the write phase: these nodes will be locked, changed or retired
+ *   smr_commit(t)                     ends the read phase; only after it CAS, lock, malloc
+ *   void *smr_alloc(t, kind, bytes, align)   a node with its header set; contents indeterminate otherwise
+ *   smr_discard(t, node)              gives back a node that no other thread has seen
+ *   smr_retire(t, kind, node)         the node can no longer be reached from the structure; the caller retires it once
  *
  * smr_op_begin and smr_protect order what they publish before every later read of a node: each reclaimer's header says
  * how. */

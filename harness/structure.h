@@ -15,10 +15,10 @@
  *   bool ds_insert(ds, t, key, value)                       false: the key is there; its value stays
  *   bool ds_remove(ds, t, key)                              false: the key is not there
  *   struct found ds_contains(ds, t, key)
- *   size_t ds_scan(ds, t, low, most, uint64_t *sum)         reads up to `most` pairs with keys >= low, in ascending
- * order; adds their values to *sum, returns their number void ds_check(ds, struct set_census *) verifies the structure
- * at rest, counts what is reachable void ds_destroy(ds, t)                                  gives every reachable node
- * back by smr_discard
+ *   size_t ds_scan(ds, t, low, most, uint64_t *sum)         reads up to `most` pairs with keys >= low in ascending order;
+ *                                                           adds their values to *sum, returns their number
+ *   void ds_check(ds, struct set_census *)                  verifies the structure at rest, counts what is reachable
+ *   void ds_destroy(ds, t)                                  gives every reachable node back by smr_discard
  *
  * insert, remove and contains are linearizable; each step of a scan is (a scan is not a snapshot). The four operations
  * call smr_op_begin and smr_op_end themselves and are noinline for every reclaimer: gcc never inlines what calls

@@ -24,6 +24,11 @@ inlined void smr_drain(struct smr_thread *t)
     fp_drain(&t->fp);
 }
 
+inlined uint64_t smr_held(struct smr_thread *t)
+{
+    return fp_held(&t->fp);
+}
+
 inlined void smr_retire(struct smr_thread *t, unsigned kind, void *node)
 {
     struct bag safe = {0};

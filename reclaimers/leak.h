@@ -24,6 +24,11 @@ inlined void smr_drain(struct smr_thread *t)
     (void)t;
 }
 
+inlined uint64_t smr_held(struct smr_thread *t)
+{
+    return t->fp.account.retired;
+}
+
 inlined void smr_retire(struct smr_thread *t, unsigned kind, void *node)
 {
     (void)kind;

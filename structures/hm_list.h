@@ -6,10 +6,10 @@
  * effect; then the predecessor's link is swung past it (2) by whoever finds it marked. The thread whose CAS (2)
  * succeeds retires it: once.
  *
- * Sound without SMR_WALK_UNLINKED: before the walk uses `node`, it has read an unmarked link to it that is unchanged
- * (3) after the node's next was protected; an unmarked link means that its owner was not yet deleted, so the node was
- * reachable at that moment, and its protection was already announced. The walk never steps out of a marked node: it
- * unlinks it and starts again.
+ * Sound without SMR_WALK_UNLINKED: a link is followed only if it was read unmarked and, under pointer-based schemes, again
+ * unchanged behind the publication of its target (smr_protect). An unmarked link means that its owner was not deleted at
+ * that moment, so its target was reachable, and its protection was announced. (3) then shows that the node was still
+ * linked after its own next link was read. The walk never steps out of a marked node: it unlinks it and starts again.
  *
  * Orders: a node is published with release (4), links are read with acquire (smr_protect); key and value never change.
  * Sources: T. Harris, DISC 2001; M. Michael, "High performance dynamic lock-free hash tables and list-based sets", SPAA
@@ -73,11 +73,11 @@ inlined bool unlink_node(struct smr_thread *t, _Atomic link_word *link, struct n
 inlined bool cursor_seek(struct smr_thread *t, struct cursor *at, uint64_t key)
 {
     while (at->node) {
+        node_check_live(at->node);
         at->next = smr_protect(t, SLOT_NEXT, &at->node->next, at->node);
         race_window();
         if (load_acquire(at->link) != (link_word)at->node) /* (3) */
             return false;
-        node_check_live(at->node);
         if (at->next & MARK) {
             smr_reserve(t, SLOT_OWNER, at->owner);
             smr_reserve(t, SLOT_NODE, at->node);
@@ -214,6 +214,8 @@ static void ds_check(struct ds *ds, struct set_census *census)
         link = load_relaxed(&node->next);
         if (node->key < least)
             census_broken(census, "key %lu stands behind %lu", node->key, least - 1);
+        if (node->value != value_of(node->key))
+            census_broken(census, "key %lu holds a value that was not stored with it", node->key);
         least = node->key + 1;
         /* A marked node that nobody has unlinked yet is allowed: it is deleted, but not retired. */
         if (!(link & MARK)) {

@@ -26,7 +26,7 @@
  *    The node that a join took out is retired after the locks are let go, once, by the thread that held the parent's.
  *  - An insert takes effect at the release of the leaf's lock, a remove likewise, a lookup at its last validation.
  *
- * Splits and joins are steps of their own (make_room, thin_out): the hot descent reads neither counts nor levels below
+ * Splits and joins are steps of their own (olc_restructure): the hot descent reads neither counts nor levels below
  * the root. Sources: V. Leis, F. Scheibner, A. Kemper, T. Neumann, "The ART of practical synchronization", DaMoN 2016;
  * H.-J. Boehm, "Can seqlocks get along with programming language memory models?", MSPC 2012, for (2) and (5). */
 #include "backoff.h"
@@ -152,18 +152,22 @@ inlined bool olc_descend_shallow(struct smr_thread *t, uint64_t key, struct olc_
 
 /* ---- structural steps ---- */
 
-static void olc_grow_root(struct smr_thread *t, struct ds *ds, uint64_t version)
+/* Of one attempt: there was nothing to do, one step was made and more may follow, or another thread was in the way. */
+enum olc_step { STEP_NONE, STEP_MADE, STEP_CONFLICT };
+
+static enum olc_step olc_grow_root(struct smr_thread *t, struct ds *ds, uint64_t version)
 {
     if (!olc_lock(&ds->root.node, version))
-        return;
+        return STEP_CONFLICT;
     bptree_grow_root(t, &ds->root);
     olc_unlock(&ds->root.node);
+    return STEP_MADE;
 }
 
-static void olc_shrink_root(struct smr_thread *t, struct ds *ds, uint64_t version)
+static enum olc_step olc_shrink_root(struct smr_thread *t, struct ds *ds, uint64_t version)
 {
     if (!olc_lock(&ds->root.node, version))
-        return;
+        return STEP_CONFLICT;
     struct bptree_node *child = bptree_child(&ds->root, 0);
     bool locked = olc_lock(child, olc_read(child));
     if (locked) {
@@ -171,32 +175,38 @@ static void olc_shrink_root(struct smr_thread *t, struct ds *ds, uint64_t versio
         olc_unlock(child);
     }
     olc_unlock(&ds->root.node);
-    if (locked)
-        smr_retire(t, KIND_INNER, child);
+    if (!locked)
+        return STEP_CONFLICT;
+    smr_retire(t, KIND_INNER, child);
+    return STEP_MADE;
 }
 
-static void olc_split(struct smr_thread *t, struct olc_path *at, uint64_t key)
+static enum olc_step olc_split(struct smr_thread *t, struct olc_path *at, uint64_t key)
 {
     if (!olc_lock(&at->parent->node, at->parent_version))
-        return;
-    if (olc_lock(at->child, at->version)) {
+        return STEP_CONFLICT;
+    bool locked = olc_lock(at->child, at->version);
+    if (locked) {
         bptree_split_child(t, at->parent, inner_route(at->parent, key));
         olc_unlock(at->child);
     }
     olc_unlock(&at->parent->node);
+    return locked ? STEP_MADE : STEP_CONFLICT;
 }
 
 /* Joins the child with a neighbour. */
-static void olc_join(struct smr_thread *t, struct olc_path *at, uint64_t key, unsigned level)
+static enum olc_step olc_join(struct smr_thread *t, struct olc_path *at, uint64_t key, unsigned level)
 {
     void *dead = NULL;
+    enum olc_step step = STEP_CONFLICT;
     if (!olc_lock(&at->parent->node, at->parent_version))
-        return;
+        return STEP_CONFLICT;
     unsigned index = inner_route(at->parent, key), left = index ? index - 1 : 0;
     struct bptree_node *sibling = bptree_child(at->parent, index ? left : 1);
     if (olc_lock(at->child, at->version)) {
         if (olc_lock(sibling, olc_read(sibling))) {
             dead = bptree_join_children(at->parent, left);
+            step = STEP_MADE;
             olc_unlock(sibling);
         }
         olc_unlock(at->child);
@@ -204,56 +214,44 @@ static void olc_join(struct smr_thread *t, struct olc_path *at, uint64_t key, un
     olc_unlock(&at->parent->node);
     if (dead)
         smr_retire(t, bptree_kind_at(level), dead);
+    return step;
 }
 
-/* Splits the topmost full node on the way to the key. True: there was none. */
-static noinline bool olc_make_room(struct smr_thread *t, struct ds *ds, uint64_t key)
+/* One step on the topmost node on the way to the key that is full (grow) or sparse and not alone. Leaves the read phase
+ * whatever the outcome. */
+static noinline enum olc_step olc_step(struct smr_thread *t, struct ds *ds, uint64_t key, bool grow)
 {
     struct olc_path at;
     smr_checkpoint(t);
     unsigned level = olc_start(&at, ds);
-    if (inner_full(&ds->root)) {
+    if (grow ? inner_full(&ds->root) : bptree_root_can_shrink(&ds->root)) {
         smr_commit(t);
-        olc_grow_root(t, ds, at.version);
-        return false;
+        return grow ? olc_grow_root(t, ds, at.version) : olc_shrink_root(t, ds, at.version);
     }
     for (; level; level--) {
-        if (!olc_hop(t, &at, key, level))
-            return false;
-        if (bptree_is_full(at.child, level - 1)) {
+        if (!olc_hop(t, &at, key, level)) {
+            smr_commit(t);
+            return STEP_CONFLICT;
+        }
+        if (grow ? bptree_is_full(at.child, level - 1)
+                 : bptree_is_sparse(at.child, level - 1) && inner_count(at.parent) > 0) {
             smr_reserve(t, 0, at.parent);
             smr_reserve(t, 1, at.child);
             smr_commit(t);
-            olc_split(t, &at, key);
-            return false;
+            return grow ? olc_split(t, &at, key) : olc_join(t, &at, key, level);
         }
     }
-    return true;
+    smr_commit(t);
+    return STEP_NONE;
 }
 
-/* Joins the topmost sparse node on the way to the key. True: there was none that has a neighbour. */
-static noinline bool olc_thin_out(struct smr_thread *t, struct ds *ds, uint64_t key)
+/* Until the leaf of the key has room and no node above it is full, or until none of them is sparse. */
+static noinline void olc_restructure(struct smr_thread *t, struct ds *ds, uint64_t key, bool grow)
 {
-    struct olc_path at;
-    smr_checkpoint(t);
-    unsigned level = olc_start(&at, ds);
-    if (bptree_root_can_shrink(&ds->root)) {
-        smr_commit(t);
-        olc_shrink_root(t, ds, at.version);
-        return false;
-    }
-    for (; level; level--) {
-        if (!olc_hop(t, &at, key, level))
-            return false;
-        if (bptree_is_sparse(at.child, level - 1) && inner_count(at.parent) > 0) {
-            smr_reserve(t, 0, at.parent);
-            smr_reserve(t, 1, at.child);
-            smr_commit(t);
-            olc_join(t, &at, key, level);
-            return false;
-        }
-    }
-    return true;
+    enum olc_step step;
+    while ((step = olc_step(t, ds, key, grow)) != STEP_NONE)
+        if (step == STEP_CONFLICT)
+            olc_restart(t);
 }
 
 /* ---- operations ---- */
@@ -266,6 +264,7 @@ static noinline struct found olc_contains_deep(struct ds *ds, struct smr_thread 
         smr_checkpoint(t);
         if (olc_descend(t, ds, key, &at)) {
             found.found = leaf_find((struct bptree_leaf *)at.child, key, &found.value);
+            node_check_live(at.child);
             if (olc_valid(at.child, at.version)) {
                 smr_op_end(t);
                 return found;
@@ -294,6 +293,7 @@ static noinline struct found ds_contains(struct ds *ds, struct smr_thread *t, ui
     if (unlikely(!olc_descend_shallow(t, key, &at, root)))
         return olc_contains_again(ds, t, key);
     found.found = leaf_find((struct bptree_leaf *)at.child, key, &found.value);
+    node_check_live(at.child);
     if (unlikely(!olc_valid(at.child, at.version)))
         return olc_contains_again(ds, t, key);
     smr_op_end(t);
@@ -322,8 +322,7 @@ restart:
     } else if (!olc_valid(at.child, at.version)) {
         goto again;
     } else if (!present) {
-        while (!olc_make_room(t, ds, key))
-            olc_restart(t);
+        olc_restructure(t, ds, key, true);
         goto restart;
     }
     smr_op_end(t);
@@ -358,8 +357,7 @@ restart:
         goto again;
     }
     if (sparse)
-        while (!olc_thin_out(t, ds, key))
-            olc_restart(t);
+        olc_restructure(t, ds, key, false);
     smr_op_end(t);
     return present;
 again:
@@ -385,6 +383,7 @@ inlined bool olc_scan_leaf(struct smr_thread *t, struct ds *ds, uint64_t low, ui
             *bound = own;
     }
     *n = leaf_collect((struct bptree_leaf *)at.child, low, keys, values, BPTREE_LEAF_KEYS);
+    node_check_live(at.child);
     return olc_valid(at.child, at.version);
 }
 
@@ -401,6 +400,7 @@ static noinline size_t ds_scan(struct ds *ds, struct smr_thread *t, uint64_t low
             olc_restart(t);
             continue;
         }
+        smr_commit(t); /* what is added up must not be added up again */
         for (unsigned i = 0; i < n && read < most; i++, read++)
             *sum += values[i];
         if (bound == BPTREE_KEY_MAX)

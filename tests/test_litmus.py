@@ -4,7 +4,7 @@ import pytest
 
 import build
 
-SEEDS = 100
+SEEDS = 40
 
 
 def protecting(choose=lambda combination: True):

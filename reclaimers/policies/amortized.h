@@ -30,6 +30,11 @@ inlined void fp_release(struct fp_thread *fp, struct bag *safe)
     bag_splice(&fp->queue, safe);
 }
 
+inlined uint64_t fp_held(const struct fp_thread *fp)
+{
+    return fp->queue.nodes;
+}
+
 inlined void fp_tick(struct fp_thread *fp)
 {
     for (unsigned i = 0; i < fp->frees_per_tick && fp->queue.nodes; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The B+-tree without synchronisation: sequential_bptree as it is, rwlock_bptree under its lock. The same nodes, steps
- * and descent as olc_bptree, so that a difference between the three is a difference of synchronisation. Children are
- * read with plain loads: whoever retires has the tree to itself. */
+ * and descent as olc_bptree, so that a difference between the three is, but for the order of rare steps, one of
+ * synchronisation. Children are read with plain loads: whoever retires has the tree to itself. */
 #ifndef RB_BPTREE_PLAIN_H
 #define RB_BPTREE_PLAIN_H
 

@@ -2,10 +2,10 @@
 /* Hazard pointers in their plainest form, for the mutants only: a scheme that protects single nodes, under which a
  * structure that does not re-validate what it protects frees under its readers. Whole-operation schemes forgive that.
  *
- * protect: publish (1), full fence (2); the second look at the link is left to the structure, as the contract has it.
- * scan: full fence (3), then look at every slot (4). If (4) misses (1), then (2) and (3) make that second look see the unlink
- * that came before the retire. Slots are looked at in ascending order and structures move protections to higher ones only,
- * so none slips by. Source: M. Michael, "Hazard pointers: safe memory reclamation for lock-free objects", IEEE TPDS 2004. */
+ * protect: publish (1), full fence (2), read the link again. scan: full fence (3), then look at every slot (4). If (4)
+ * misses (1), then (2) and (3) make the second look at the link see the unlink that came before the retire. Slots are looked
+ * at in ascending order and structures move protections to higher ones only, so none slips by.
+ * Source: M. Michael, "Hazard pointers: safe memory reclamation for lock-free objects", IEEE TPDS 2004. */
 #include "race.h"
 #include "reclaimer.h"
 
@@ -58,12 +58,15 @@ inlined void smr_thread_init(struct smr_thread *t, struct smr_shared *shared, un
 
 inlined link_word smr_protect(struct smr_thread *t, unsigned slot, _Atomic link_word *link, const void *owner)
 {
-    link_word word = load_acquire(link);
     (void)owner;
-    race_window();
-    store_release(&t->own->slot[slot], word & ~LINK_MARKS); /* (1) */
-    fence_seq_cst();                                        /* (2) */
-    return word;
+    for (;;) {
+        link_word word = load_acquire(link);
+        race_window();
+        store_release(&t->own->slot[slot], word & ~LINK_MARKS); /* (1) */
+        fence_seq_cst();                                        /* (2) */
+        if (load_acquire(link) == word)
+            return word;
+    }
 }
 
 inlined void smr_move(struct smr_thread *t, unsigned to, unsigned from)
@@ -104,6 +107,11 @@ inlined void smr_retire(struct smr_thread *t, unsigned kind, void *node)
     bag_push(&t->retired, &t->fp.account, (uintptr_t)node | kind);
     if (t->retired.nodes >= t->shared->parameters.batch_size)
         hazard_scan(t);
+}
+
+inlined uint64_t smr_held(struct smr_thread *t)
+{
+    return t->retired.nodes + fp_held(&t->fp);
 }
 
 static noinline void smr_drain(struct smr_thread *t)
