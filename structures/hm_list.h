@@ -73,9 +73,9 @@ inlined bool unlink_node(struct smr_thread *t, _Atomic link_word *link, struct n
 inlined bool cursor_seek(struct smr_thread *t, struct cursor *at, uint64_t key)
 {
     while (at->node) {
-        node_check_live(at->node);
         at->next = smr_protect(t, SLOT_NEXT, &at->node->next, at->node);
         race_window();
+        node_check_live(at->node); /* before (3), which would send away whoever holds a dead node */
         if (load_acquire(at->link) != (link_word)at->node) /* (3) */
             return false;
         if (at->next & MARK) {

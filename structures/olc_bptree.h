@@ -126,8 +126,8 @@ inlined bool olc_hop(struct smr_thread *t, struct olc_path *at, uint64_t key, un
     if (!olc_valid(&at->parent->node, at->parent_version)) /* check 1 */
         return false;
     at->child = (struct bptree_node *)child;
-    node_check_live(at->child);
     race_window();
+    node_check_live(at->child);
     at->version = olc_read(at->child);
     return olc_valid(&at->parent->node, at->parent_version); /* check 2 */
 }
@@ -293,6 +293,7 @@ static noinline struct found ds_contains(struct ds *ds, struct smr_thread *t, ui
     if (unlikely(!olc_descend_shallow(t, key, &at, root)))
         return olc_contains_again(ds, t, key);
     found.found = leaf_find((struct bptree_leaf *)at.child, key, &found.value);
+    race_window();
     node_check_live(at.child);
     if (unlikely(!olc_valid(at.child, at.version)))
         return olc_contains_again(ds, t, key);
@@ -383,6 +384,7 @@ inlined bool olc_scan_leaf(struct smr_thread *t, struct ds *ds, uint64_t low, ui
             *bound = own;
     }
     *n = leaf_collect((struct bptree_leaf *)at.child, low, keys, values, BPTREE_LEAF_KEYS);
+    race_window();
     node_check_live(at.child);
     return olc_valid(at.child, at.version);
 }

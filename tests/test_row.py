@@ -90,7 +90,7 @@ def test_timed_window_is_as_long_as_asked():
     # The window counts from the first operation: shorter where a busy machine starts the thread late; longer, and then
     # flagged, where it stops late.
     assert 0.2 <= seconds and (seconds <= 0.315 or "overrun" in found["flags"])
-    assert 0 < number(found, "stop_lag_ns") / 1e9 < seconds
+    assert 0 <= number(found, "stop_lag_ns") / 1e9 < seconds
     assert (found["ops_wanted"], found["seconds_wanted"]) == ("", "0.3")
 
 
@@ -120,7 +120,9 @@ def test_drain_decides_who_pays_for_the_warm_up():
 @pytest.mark.parametrize("every", [1, 64, 1024])
 def test_samples_are_counted(every):
     found = row(*TWO, "--keys=1000", "--ops=20000", "--warmup=0", f"--sample-every={every}")
-    assert number(found, "latency_samples") == 2 * (10000 // every)
+    # Distances are uniform in 1 .. 2 * every - 1, so that they do not beat with what a scheme does every so many operations.
+    expected = 20000 / every
+    assert abs(number(found, "latency_samples") - expected) <= (2 + 5 * math.sqrt(expected / 3) if every > 1 else 0)
     percentiles = numbers(found, "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")
     assert percentiles == sorted(percentiles) and 0 <= percentiles[0] < 1e7
 

@@ -18,7 +18,8 @@
  *    fails until R has unpinned.
  *  - So at G >= e + 3 R has unpinned with a release store (2) that the scan read with acquire (4); the advance publishes
  *    it with release (5), and the thread that frees n read G with acquire (6). R's reads happen before the free.
- * With e + 2 instead the second step fails: R may be pinned at e + 1, which lets G reach e + 2 (the mutant epoch-early).
+ * With e + 2 instead it fails: the unlink may still wait in T's store buffer when (7) loads e, and R, pinned at e + 1,
+ * misses it (the mutant epoch-early).
  * SMR_WALK_UNLINKED: a reader that came to n through a node that was unlinked before holds n by the same argument, as
  * that node's links to n were read while it was pinned, and n was unlinked after it.
  *
