@@ -63,6 +63,16 @@ static void plan_only(const struct options *o)
     placement_print(machine, stdout);
 }
 
+/* Output that a full disk or a closed pipe swallowed must not look like success; also what stdio wrote earlier. */
+static int printed(void)
+{
+    bool lost = ferror(stdout) != 0;
+    if (fflush(stdout) != 0 || lost)
+        fail(STATUS_USAGE, "wanted to print the answer, found '%s': give standard output room",
+             strerror(errno ? errno : ENOSPC));
+    return 0;
+}
+
 static int run(const struct plan *plan)
 {
     const struct options *o = plan->options;
@@ -74,7 +84,7 @@ static int run(const struct plan *plan)
         row_summary(plan, result);
     if (result->status != STATUS_OK)
         fail(result->status, "%s", result->why);
-    return 0;
+    return printed();
 }
 
 int main(int argc, char **argv)
@@ -84,12 +94,12 @@ int main(int argc, char **argv)
     meta_init();
     options_parse(&options, argc, argv);
     if (answer(&options))
-        return fflush(stdout) == 0 ? 0 : 2;
+        return printed();
     if (*options.topology && !options.plan_pinning)
         fail(STATUS_USAGE, "wanted --plan-pinning with --topology, found a trial: another machine can only be planned");
     if (options.plan_pinning) {
         plan_only(&options);
-        return 0;
+        return printed();
     }
     if (!TRACE && (*options.trace || options.time_free) && !options.check)
         exec_instrumented(argv);
@@ -99,9 +109,11 @@ int main(int argc, char **argv)
     plan.allocator = allocator_prove(options.allocator);
     plan_place(&plan);
     row_check_file(&plan, options.csv);
+    if (*options.trace)
+        trace_check_file(options.trace);
     if (options.check) {
         row_write(&plan, NULL, "-");
-        return 0;
+        return printed();
     }
     return run(&plan);
 }

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum { LONGEST = 63 };
@@ -44,7 +45,9 @@ const char *nearest_word(const char *wanted, const char *const *known, size_t n)
     const char *nearest = NULL;
     unsigned fewest = UINT_MAX;
     for (size_t i = 0; i < n; i++) {
-        unsigned errors = nearest_distance(wanted, known[i]);
+        /* A beginning is an abbreviation, whatever is missing. */
+        bool begins = *wanted && strncmp(wanted, known[i], strlen(wanted)) == 0;
+        unsigned errors = begins ? 0 : nearest_distance(wanted, known[i]);
         if (errors < fewest) {
             fewest = errors;
             nearest = known[i];

@@ -27,7 +27,7 @@
         name, OPTION_FLAG, AT(field), "no", 0, 0, "yes|no", NULL, help, column, true                                   \
     }
 
-static const double any_count = 9e15; /* exact in a double */
+static const double any_count = 9e15; /* exact in a double, and below SET_KEY_LIMIT */
 
 const struct option option_table[] = {
     WORD("structure", structure, "olc_bptree", NULL, "NAME", "concurrent structure, see --list", true),
@@ -41,7 +41,7 @@ const struct option option_table[] = {
     COUNT("ops", ops, "0", 0, any_count, "operations in all, in equal shares, instead of a time; 0: --seconds counts",
           true),
     NUMBER("warmup", warmup, "0.2", 0, 86400, "S", "seconds of the same work before the window", true),
-    COUNT("keys", keys, "1000000", 1, (double)SET_KEY_LIMIT, "keys are 0 .. N-1", true),
+    COUNT("keys", keys, "1000000", 1, any_count, "keys are 0 .. N-1", true),
     NUMBER("insert", insert, "0", 0, 100, "%", "percent of operations that insert", true),
     NUMBER("remove", remove, "0", 0, 100, "%", "percent that remove", true),
     NUMBER("scan", scan, "0", 0, 100, "%", "percent that scan a range; the rest are lookups", true),
@@ -127,7 +127,7 @@ static double parse_number(const struct option *option, const char *text)
     if (end == text || *end || !(value >= option->least && value <= option->most))
         fail(STATUS_USAGE, "wanted --%s as a number from %g to %g, found '%s': see --help", option->name, option->least,
              option->most, text);
-    return value;
+    return value + 0.0; /* not -0 */
 }
 
 static void check_choice(const struct option *option, const char *text)

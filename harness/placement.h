@@ -5,7 +5,7 @@
  * Order of calls, all on the main thread unless said otherwise:
  *   meta_init, placement_open, placement_threads, placement_plan, membind_set (membind.h), placement_bind_main,
  *   placement_attributes for every worker; each worker calls placement_verify first and last.
- * hwloc is loaded, read into plain tables and destroyed inside placement_open and placement_export_xml: nothing of it
+ * hwloc is loaded, read into plain tables and destroyed inside placement_open: nothing of it
  * is left when they return, so no worker ever meets it. A placement lies in the arena (meta.h) and is never given back;
  * there is nothing to close. After placement_plan it is read-only: every function that takes a const placement is
  * thread-safe.
@@ -84,9 +84,5 @@ void placement_print(const struct placement *, FILE *);
  * smaller buffer that does not is a broken invariant, never a shortened list. */
 #define PLACEMENT_FORMAT_BYTES(threads) (8 * (size_t)(threads) + 8)
 void placement_format(const struct placement *, char *buffer, size_t size);
-
-/* Writes the machine, with caches and with what is allowed marked, as hwloc XML that placement_open reads back into the
- * same plan. */
-void placement_export_xml(const struct placement *, const char *path);
 
 #endif

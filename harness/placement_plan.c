@@ -162,7 +162,7 @@ static unsigned order_listed(const struct placement *p, const char *word, const 
     unsigned count = 0;
     const char *rest = word + strlen("list:");
     for (char separator = ','; separator == ','; separator = *rest++) {
-        unsigned long first, last;
+        unsigned long first = 0, last;
         bool good = number(&rest, MOST_UNITS - 1, &first);
         last = first;
         if (good && *rest == '-') {

@@ -183,15 +183,6 @@ struct placement *placement_open(const char *topology)
     return p;
 }
 
-void placement_export_xml(const struct placement *p, const char *path)
-{
-    hwloc_topology_t loaded = load_allowed(p->topology);
-    if (hwloc_topology_export_xml(loaded, path, 0) != 0)
-        fail(STATUS_USAGE, "wanted to write the topology to '%s', found '%s': name a file that can be written", path,
-             strerror(errno));
-    hwloc_topology_destroy(loaded);
-}
-
 bool placement_foreign(const struct placement *p)
 {
     return p->topology != NULL;

@@ -7,6 +7,7 @@
 #include "meta.h"
 #include "nearest.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,7 +101,8 @@ static void parse_policy(const char *word, char *name, size_t size, unsigned *k)
         return;
     char *end;
     unsigned long value = strtoul(colon + 1, &end, 10);
-    if (strcmp(name, "amortized") != 0 || end == colon + 1 || *end || value < 1 || value > 1000000)
+    /* strtoul takes signs and blanks, and wraps. */
+    if (strcmp(name, "amortized") != 0 || !isdigit((unsigned char)colon[1]) || *end || value < 1 || value > 1000000)
         fail(STATUS_USAGE, "wanted --policy=NAME or amortized:K with K from 1 to 1000000, found '%s': see --list",
              word);
     *k = (unsigned)value;
@@ -136,8 +138,8 @@ static uint64_t parse_prefill(const char *word, uint64_t keys)
         return 0;
     char *end;
     double value = strtod(word, &end);
-    value *= *end == 'k' ? 1e3 : *end == 'M' ? 1e6 : 1;
-    end += *end == 'k' || *end == 'M';
+    value *= *end == 'k' ? 1e3 : *end == 'M' ? 1e6 : *end == 'G' ? 1e9 : 1;
+    end += *end == 'k' || *end == 'M' || *end == 'G';
     if (end == word || *end || !(value >= 0 && value <= (double)keys) || value != floor(value))
         fail(STATUS_USAGE,
              "wanted --prefill as half, all, none or a number up to --keys=%lu, found '%s': change one of them", keys,

@@ -225,12 +225,33 @@ static void format(const struct plan *plan, const struct result *result, char **
     fclose(row.values);
 }
 
+/* Locks the file that `path` names then. Another trial's row_check_file may remove what it created between our open
+ * and our lock, and a row for that file would be lost. -1: errno says why. */
+static int open_locked(const char *path, struct stat *facts)
+{
+    for (;;) {
+        struct stat named;
+        int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        if (fd < 0 || flock(fd, LOCK_EX) != 0 || fstat(fd, facts) != 0)
+            return -1;
+        if (stat(path, &named) == 0 && named.st_dev == facts->st_dev && named.st_ino == facts->st_ino)
+            return fd;
+        close(fd);
+    }
+}
+
+static bool ends_a_line(int fd, off_t size)
+{
+    char last;
+    return pread(fd, &last, 1, size - 1) == 1 && last == '\n';
+}
+
 /* Opens and locks; what `header` must match if the file holds anything. */
 static int open_csv(const char *path, const char *header, off_t *size)
 {
     struct stat facts;
-    int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (fd < 0 || flock(fd, LOCK_EX) != 0 || fstat(fd, &facts) != 0)
+    int fd = open_locked(path, &facts);
+    if (fd < 0)
         fail(STATUS_USAGE, "wanted to append a row to '%s', found '%s': name a writable file", path, strerror(errno));
     *size = S_ISREG(facts.st_mode) ? facts.st_size : 0;
     if (*size == 0)
@@ -241,6 +262,9 @@ static int open_csv(const char *path, const char *header, off_t *size)
     if (got != (ssize_t)length || memcmp(found, header, length) != 0)
         fail(STATUS_USAGE, "wanted '%s' to have this version's columns, found others: name a new file", path);
     free(found);
+    if (!ends_a_line(fd, *size))
+        fail(STATUS_USAGE, "wanted '%s' to end with a whole row, found half of one: remove it or name a new file",
+             path);
     return fd;
 }
 
@@ -252,9 +276,11 @@ void row_check_file(const struct plan *plan, const char *path)
         return;
     bool existed = access(path, F_OK) == 0;
     format(plan, NULL, &header, &values);
-    close(open_csv(path, header, &size));
-    if (!existed)
+    int fd = open_csv(path, header, &size);
+    /* Under the lock, and only if nobody has written to it since. */
+    if (!existed && size == 0)
         unlink(path);
+    close(fd);
     free(header);
     free(values);
 }
@@ -266,18 +292,18 @@ void row_write(const struct plan *plan, const struct result *result, const char 
     if (strcmp(path, "-") == 0) {
         fputs(header, stdout);
         fputs(values, stdout);
-        if (fflush(stdout) != 0)
-            fail(STATUS_USAGE, "wanted to print the row, found '%s': give standard output room", strerror(errno));
     } else {
         off_t size;
         int fd = open_csv(path, header, &size);
         size_t head = size ? 0 : strlen(header), length = head + strlen(values);
         char *text = malloc(length + 1);
         snprintf(text, length + 1, "%s%s", size ? "" : header, values);
-        /* One write, and back to the old length if the disk took only a part. */
-        if (write(fd, text, length) != (ssize_t)length || fsync(fd) != 0) {
+        /* One write, and back to the old length if the disk took only a part. Pipes and devices have no fsync and no
+         * length: EINVAL. */
+        errno = 0;
+        if (write(fd, text, length) != (ssize_t)length || (fsync(fd) != 0 && errno != EINVAL)) {
             int error = errno ? errno : ENOSPC;
-            if (ftruncate(fd, size) != 0)
+            if (ftruncate(fd, size) != 0 && errno != EINVAL)
                 error = errno;
             fail(STATUS_USAGE, "wanted to append a row to '%s', found '%s': make room", path, strerror(error));
         }

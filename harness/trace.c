@@ -7,8 +7,10 @@
 #include "meta.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 struct event {
     uint64_t begin, duration, value;
@@ -52,6 +54,17 @@ void trace_record(struct trace_ring *ring, enum trace_event event, uint64_t begi
         return;
     }
     ring->events[ring->used++] = (struct event){begin, duration, value, event};
+}
+
+void trace_check_file(const char *path)
+{
+    bool existed = access(path, F_OK) == 0;
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        fail(STATUS_USAGE, "wanted to write the trace '%s', found '%s': name a writable file", path, strerror(errno));
+    if (!existed)
+        unlink(path);
+    close(fd);
 }
 
 static int64_t in_ns(uint64_t ticks, double ns_per_tick)

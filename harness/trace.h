@@ -30,6 +30,9 @@ void trace_start(uint64_t long_free_ticks);
 void trace_record(struct trace_ring *ring, enum trace_event event, uint64_t begin_ticks, uint64_t duration,
                   uint64_t value);
 
+/* Before the trial: ends the process with exit status 2 if the file could not be written later. */
+void trace_check_file(const char *path);
+
 struct trace_file {
     const char *path;
     struct trace_ring *const *rings;

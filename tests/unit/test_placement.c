@@ -238,27 +238,6 @@ static void refused(void **state)
         check_refused(in_child(plan_refused, &refusals[i]), refusals[i].says);
 }
 
-static void export_is_the_same_machine(void **state)
-{
-    (void)state;
-    char path[] = "/tmp/test_placement.XXXXXX";
-    close(mkstemp(path));
-    static const char *const sources[] = {NULL, "tests/topologies/half-core-cgroup.xml", "tests/topologies/hybrid.xml",
-                                          "pack:2 [numa] core:4 pu:2(indexes=2*8:8*1)"};
-    for (size_t i = 0; i < 4; i++) {
-        struct placement *p = placement_open(sources[i]);
-        placement_export_xml(p, path);
-        struct placement *again = placement_open(path);
-        placement_plan(p, "fill", placement_units(p), false);
-        placement_plan(again, "fill", placement_units(again), false);
-        static char before[TEXT_BYTES], after[TEXT_BYTES];
-        print_to(before, p);
-        print_to(after, again);
-        assert_string_equal(before, after);
-    }
-    unlink(path);
-}
-
 static long resident_kb(void)
 {
     char text[4096];
@@ -283,13 +262,8 @@ int main(void)
 {
     meta_init();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small),
-        cmocka_unit_test(goldens),
-        cmocka_unit_test(words),
-        cmocka_unit_test(properties),
-        cmocka_unit_test(format_is_a_list),
-        cmocka_unit_test(refused),
-        cmocka_unit_test(export_is_the_same_machine),
+        cmocka_unit_test(small),      cmocka_unit_test(goldens),          cmocka_unit_test(words),
+        cmocka_unit_test(properties), cmocka_unit_test(format_is_a_list), cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
