@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "trial.h"
+#include "stage.h"
 
 #include "atomics.h"
 #include "clock.h"
@@ -10,26 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-
-/* What the workers do next; the main thread sets it while they are parked. */
-enum phase { PHASE_SETTLE, PHASE_PREFILL, PHASE_DRAIN, PHASE_WINDOW, PHASE_END };
-
-/* One worker as its thread sees it. Barriers sleep; between phases a worker is parked and offline. */
-struct seat {
-    struct worker *worker;
-    struct stage *stage;
-    bool bound;
-    char why[200];
-};
-
-struct stage {
-    const struct plan *plan;
-    struct trial *trial;
-    struct seat *seats;
-    pthread_t *threads;
-    pthread_barrier_t barrier; /* workers and the main thread */
-    enum phase phase;          /* handed over by the barrier */
-};
 
 static void work(struct seat *seat, enum phase phase)
 {
@@ -106,33 +86,6 @@ static uint64_t run_window(struct stage *stage, double seconds, uint64_t ops)
     return stopped;
 }
 
-static void add_up(const struct stage *stage, struct totals *sum)
-{
-    *sum = (struct totals){0};
-    for (unsigned i = 0; i < stage->plan->threads; i++) {
-        const struct worker *w = &stage->trial->workers[i];
-        const struct account *a = w->account;
-        for (int operation = 0; operation < OPERATIONS; operation++) {
-            sum->done[operation] += w->tally.done[operation];
-            sum->succeeded[operation] += w->tally.succeeded[operation];
-        }
-        sum->allocated += a->allocated;
-        sum->discarded += a->discarded;
-        sum->retired += a->retired;
-        sum->released += a->released;
-        sum->freed += a->freed;
-        sum->reused += a->reused;
-        sum->pooled += a->pooled;
-        sum->backlog_peak += a->backlog_peak;
-        sum->limbo_peak += a->limbo_peak;
-        sum->restarts += a->restarts;
-        sum->epochs += a->epochs;
-        sum->free_ticks += a->free_ticks;
-        sum->net_keys += w->net_keys;
-        sum->net_key_sum += w->net_key_sum;
-    }
-}
-
 /* What grows: the tallies and peaks of `after` are of the window already. */
 static void window_difference(struct totals *window, const struct totals *before, const struct totals *after)
 {
@@ -146,51 +99,6 @@ static void window_difference(struct totals *window, const struct totals *before
     window->restarts -= before->restarts;
     window->epochs -= before->epochs;
     window->free_ticks -= before->free_ticks;
-}
-
-static void set_up_workload(const struct plan *plan, struct trial *trial)
-{
-    const struct options *o = plan->options;
-    const double whole = 18446744073709551615.0;
-    double inserts = o->insert / 100, removes = inserts + o->remove / 100, scans = removes + o->scan / 100;
-    trial->combo = plan->combo;
-    trial->workload = (struct workload){
-        .law = plan->law,
-        .theta = plan->theta,
-        .keys = o->keys,
-        .prefill = plan->prefill,
-        .prefill_threads = plan->prefill_threads,
-        .seed = random_mix(o->seed) + o->repeat_index,
-        /* Conversions of exactly 2^64 overflow: 100 % is the largest word. */
-        .insert_below = inserts >= 1 ? UINT64_MAX : (uint64_t)(inserts * whole),
-        .remove_below = removes >= 1 ? UINT64_MAX : (uint64_t)(removes * whole),
-        .scan_below = scans >= 1 ? UINT64_MAX : (uint64_t)(scans * whole),
-        .scan_length = (unsigned)o->scan_length,
-        .sample_every = (unsigned)o->sample_every,
-    };
-    trial->smr_parameters = (struct smr_parameters){
-        .threads = plan->threads,
-        .batch_size = (unsigned)o->batch_size,
-        .epoch_frequency = (unsigned)o->epoch_frequency,
-        .frees_per_tick = plan->frees_per_tick,
-    };
-    trial->ds_parameters = (struct ds_parameters){.rwlock_kind = o->rwlock_kind};
-}
-
-static void set_up_workers(const struct plan *plan, struct trial *trial)
-{
-    trial->workers = meta_alloc(plan->threads * sizeof *trial->workers);
-    for (unsigned i = 0; i < plan->threads; i++) {
-        struct worker *w = &trial->workers[i];
-        w->trial = trial;
-        w->index = i;
-        random_seed(&w->random, trial->workload.seed, i);
-        keys_init(&w->keys, plan->law, plan->theta, trial->workload.keys, trial->workload.seed, i, plan->threads);
-    }
-    plan->combo->create(trial);
-    if (TRACE)
-        for (unsigned i = 0; i < plan->threads; i++)
-            trial->workers[i].account->trace = trace_ring_new(*plan->options->trace ? plan->options->trace_events : 0);
 }
 
 static void start_threads(struct stage *stage)
@@ -218,18 +126,6 @@ static void join_threads(struct stage *stage)
     start_phase(stage, PHASE_END);
     for (unsigned i = 0; i < stage->plan->threads; i++)
         pthread_join(stage->threads[i], NULL);
-}
-
-static __attribute__((format(printf, 3, 4))) void broken(struct result *result, enum status status, const char *format,
-                                                         ...)
-{
-    if (result->status != STATUS_OK)
-        return;
-    va_list arguments;
-    result->status = status;
-    va_start(arguments, format);
-    vsnprintf(result->why, sizeof result->why, format, arguments);
-    va_end(arguments);
 }
 
 static void flag(struct result *result, const char *name)
@@ -283,9 +179,9 @@ static void prefill(struct stage *stage, struct result *result)
     run_phase(stage, PHASE_PREFILL);
     if (strcmp(plan->options->drain, "all") == 0)
         run_phase(stage, PHASE_DRAIN);
-    add_up(stage, &now);
+    stage_add_up(stage, &now);
     if (plan->combo->node_bytes && now.net_keys != plan->prefill)
-        broken(result, STATUS_INVARIANT, "prefill wanted %lu keys and inserted %lu", plan->prefill, now.net_keys);
+        stage_broken(result, STATUS_INVARIANT, "prefill wanted %lu keys and inserted %lu", plan->prefill, now.net_keys);
 }
 
 static void warm_up(struct stage *stage)
@@ -294,11 +190,11 @@ static void warm_up(struct stage *stage)
     const struct options *o = stage->plan->options;
     if (o->warmup <= 0)
         return;
-    add_up(stage, &before);
+    stage_add_up(stage, &before);
     run_window(stage, o->warmup, 0);
     if (strcmp(o->drain, "all") == 0)
         run_phase(stage, PHASE_DRAIN);
-    add_up(stage, &after);
+    stage_add_up(stage, &after);
     refuse_endless_garbage(stage->plan, &before, &after);
 }
 
@@ -365,7 +261,7 @@ static void measure(struct stage *stage, struct result *result)
             stage->trial->workers[i].histogram = meta_alloc(sizeof(struct histogram));
     }
     clock_calibrate_start(&calibration);
-    add_up(stage, &before);
+    stage_add_up(stage, &before);
     uint64_t epoch = plan->combo->epoch(stage->trial);
     struct clock_pair origin = calibration.start;
     if (TRACE)
@@ -380,7 +276,7 @@ static void measure(struct stage *stage, struct result *result)
     result->end = memory_usage();
     result->harness_bytes = meta_used();
     clock_calibrate_finish(&calibration);
-    add_up(stage, &after);
+    stage_add_up(stage, &after);
     window_difference(&result->window, &before, &after);
     allocator_counters_subtract(&result->counters, &counters);
     result->epoch_steps = plan->combo->epoch(stage->trial) - epoch;
@@ -405,62 +301,13 @@ static void measure(struct stage *stage, struct result *result)
         write_trace(stage, origin, &calibration);
 }
 
-/* ---- verification, at rest ---- */
-
-static uint64_t held_nodes(struct stage *stage)
-{
-    uint64_t held = 0;
-    for (unsigned i = 0; i < stage->plan->threads; i++)
-        held += stage->plan->combo->held(&stage->trial->workers[i]);
-    return held;
-}
-
-static void verify(struct stage *stage, struct result *result)
-{
-    struct totals now;
-    struct set_census *census = &result->census;
-    add_up(stage, &now);
-    for (unsigned i = 0; i < stage->plan->threads; i++)
-        if (!stage->seats[i].bound)
-            broken(result, STATUS_BIND_FAILED, "%s", stage->seats[i].why);
-    stage->plan->combo->check(stage->trial, census);
-    if (census->broken[0])
-        broken(result, STATUS_INVARIANT, "%s", census->broken);
-    if (census->keys != now.net_keys)
-        broken(result, STATUS_INVARIANT, "%lu keys were inserted and not removed, the structure holds %lu",
-               now.net_keys, census->keys);
-    if (census->key_sum != now.net_key_sum)
-        broken(result, STATUS_INVARIANT, "the keys in the structure sum up to %lu instead of %lu", census->key_sum,
-               now.net_key_sum);
-    if (now.allocated - now.discarded - now.freed != census->nodes + (now.retired - now.freed))
-        broken(result, STATUS_INVARIANT,
-               "%lu nodes allocated, %lu discarded, %lu freed, %lu retired, but %lu reachable", now.allocated,
-               now.discarded, now.freed, now.retired, census->nodes);
-    uint64_t held = held_nodes(stage);
-    if (now.retired != now.freed + held)
-        broken(result, STATUS_INVARIANT, "%lu nodes retired, %lu freed, but %lu in limbo and queues", now.retired,
-               now.freed, held);
-}
-
-static void verify_nothing_left(struct stage *stage, struct result *result)
-{
-    struct totals now;
-    stage->plan->combo->destroy(stage->trial);
-    add_up(stage, &now);
-    /* Only a reclaimer that leaks still holds any, and that has never released one. */
-    uint64_t left = now.allocated - now.discarded - now.freed, held = held_nodes(stage);
-    if (left != held || (held && now.released) || now.pooled)
-        broken(result, STATUS_INVARIANT, "at the end %lu nodes were not freed, the reclaimer holds %lu, %lu are pooled",
-               left, held, now.pooled);
-}
-
 void trial_run(const struct plan *plan, struct result *result)
 {
     struct stage stage = {.plan = plan, .trial = meta_alloc(sizeof *stage.trial)};
     memset(result, 0, sizeof *result);
     result->baseline = memory_usage();
-    set_up_workload(plan, stage.trial);
-    set_up_workers(plan, stage.trial);
+    stage_set_up_workload(plan, stage.trial);
+    stage_set_up_workers(plan, stage.trial);
     start_threads(&stage);
     run_phase(&stage, PHASE_SETTLE);
     prefill(&stage, result);
@@ -470,6 +317,6 @@ void trial_run(const struct plan *plan, struct result *result)
         warm_up(&stage);
     measure(&stage, result);
     join_threads(&stage);
-    verify(&stage, result);
-    verify_nothing_left(&stage, result);
+    stage_verify(&stage, result);
+    stage_verify_nothing_left(&stage, result);
 }

@@ -6,17 +6,6 @@
 #define SMR_CAPS   0u
 #define SMR_POLICY SMR_POLICY_ANY
 
-struct smr_header {
-};
-
-struct smr_shared {
-    struct smr_parameters parameters;
-};
-
-struct smr_thread {
-    struct fp_thread fp;
-};
-
 #include "parts/trivial.h"
 
 inlined void smr_drain(struct smr_thread *t)

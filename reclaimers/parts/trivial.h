@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls of a scheme that announces nothing (leak, immediate). */
+/* State and calls of a scheme that announces nothing (leak, immediate). */
+
+struct smr_header {
+};
+
+struct smr_shared {
+    struct smr_parameters parameters;
+};
+
+struct smr_thread {
+    struct fp_thread fp;
+};
 
 inlined void smr_init(struct smr_shared *shared, const struct smr_parameters *parameters)
 {
