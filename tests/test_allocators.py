@@ -151,7 +151,7 @@ def test_path_of_a_known_allocator_is_recognised():
 
 def test_structure_runs_on_a_stub(tmp_path):
     stub = build(tmp_path / "libstub.so")
-    row = row_of(run("--structure=hm_list", "--reclaimer=debra", "--policy=batch", "--threads=1", "--ops=10000", "--keys=64", "--insert=50", "--remove=50",
+    row = row_of(run("--structure=hm_list", "--reclaimer=debra", "--policy=batch", "--threads=1", "--ops=10000", "--keys=64", "--insert=50", "--remove=50", "--batch-size=16",
                      "--csv=-", f"--allocator={stub}"))
     assert row["status"] == "ok" and int(row["freed"]) > 0
 
