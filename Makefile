@@ -3,7 +3,7 @@
 # make MARCH=x86-64-v3     for another one
 # make VARIANT=check       CHECK=1: stamped nodes, widened race windows; VARIANT=asan, tsan: sanitizers. In build-VARIANT/
 # make objects             compiles without linking, for a cross compiler: make objects CC=aarch64-linux-gnu-gcc
-# make unit                the C unit tests;  make test: all tests;  make bench-self: the bounds of README, measured
+# make unit                the C unit tests;  make test: all tests;  make bench-self: the bounds of docs/bounds.md, measured
 # STRUCTURES, RECLAIMERS, POLICIES restrict what is built: make STRUCTURES=hm_list RECLAIMERS="ebr debra"
 #
 # A plug-in is a file in its folder; nobody lists it here.
@@ -49,6 +49,9 @@ endif
 
 HARNESS   := $(sort $(basename $(notdir $(filter-out harness/combo.c,$(wildcard harness/*.c)))))
 ALLOCATORS := $(sort $(basename $(notdir $(wildcard allocators/*.c))))
+ifneq ($(filter-out $(call names,structures),$(STRUCTURES))$(filter-out $(call names,reclaimers),$(RECLAIMERS))$(filter-out $(call names,reclaimers/policies),$(POLICIES)),)
+$(error wanted STRUCTURES, RECLAIMERS and POLICIES from the files of their folders, found others: correct the list)
+endif
 COMBOS    := $(foreach s,$(STRUCTURES),$(foreach r,$(RECLAIMERS),$(foreach p,$(POLICIES),$(s)-$(r)-$(p))))
 
 # V=1 prints whole commands.

@@ -70,6 +70,7 @@ struct combo {
     size_t node_bytes;
     size_t key_bytes; /* about what one key of a large structure occupies; for the projection only */
     bool one_writer;
+    bool releases; /* its reclaimer hands nodes to the policy, sooner or later; false: it leaks */
     /* NULL if sound. Otherwise why not; `functions` below are then used with --unsound only. */
     const char *refused;
     /* False: the combination means nothing and was not built (refused says why). */

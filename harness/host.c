@@ -168,7 +168,8 @@ static void read_mitigations(char *value)
         snprintf(path, sizeof path, "%s/%.*s", folder, NAME - 1, names[i]);
         if (!kernel_file_read(path, text, sizeof text))
             continue;
-        int which = !strncmp(text, "Mitigation", 10) ? 0 : !strncmp(text, "Vulnerable", 10) ? 1 : -1;
+        /* A mitigation may leave a variant open: "Mitigation: ...; BHI: Vulnerable". */
+        int which = strstr(text, "Vulnerable") ? 1 : !strncmp(text, "Mitigation", 10) ? 0 : -1;
         if (which < 0)
             continue;
         size_t used = strlen(lists[which]);

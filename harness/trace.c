@@ -8,8 +8,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct event {
@@ -56,15 +58,38 @@ void trace_record(struct trace_ring *ring, enum trace_event event, uint64_t begi
     ring->events[ring->used++] = (struct event){begin, duration, value, event};
 }
 
+/* A trace is written beside its place and moved there when it is whole; what stood there stays until then. Devices and
+ * pipes are written in place. Nothing is ever removed but what this process made. */
+static bool in_place(const char *path)
+{
+    struct stat facts;
+    return stat(path, &facts) == 0 && !S_ISREG(facts.st_mode);
+}
+
+static const char *unfinished(const char *path)
+{
+    static char name[PATH_MAX];
+    snprintf(name, sizeof name, "%s.%d.new", path, (int)getpid());
+    return name;
+}
+
+static _Noreturn void cannot_write(const char *path, int error)
+{
+    fail(STATUS_USAGE, "wanted to write the trace '%s', found '%s': name a writable file", path, strerror(error));
+}
+
 void trace_check_file(const char *path)
 {
-    bool existed = access(path, F_OK) == 0;
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (in_place(path)) {
+        if (access(path, W_OK) != 0)
+            cannot_write(path, errno);
+        return;
+    }
+    int fd = open(unfinished(path), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
-        fail(STATUS_USAGE, "wanted to write the trace '%s', found '%s': name a writable file", path, strerror(errno));
-    if (!existed)
-        unlink(path);
+        cannot_write(path, errno);
     close(fd);
+    unlink(unfinished(path));
 }
 
 static int64_t in_ns(uint64_t ticks, double ns_per_tick)
@@ -72,33 +97,39 @@ static int64_t in_ns(uint64_t ticks, double ns_per_tick)
     return (int64_t)((double)(int64_t)ticks * ns_per_tick);
 }
 
-void trace_write(const struct trace_file *t)
+static void write_events(FILE *file, const struct trace_file *t)
 {
-    FILE *file = fopen(t->path, "w");
     uint64_t dropped = 0, events = 0;
     for (unsigned i = 0; i < t->threads; i++) {
         dropped += t->rings[i]->dropped;
         events += t->rings[i]->used;
     }
-    if (file)
-        fprintf(file,
-                "# reclaimbench trace version=1 threads=%u events=%lu dropped=%lu long_free_threshold_ns=%lu\n"
-                "# thread begin_ns duration_ns event value\n",
-                t->threads, events, dropped, t->threshold_ns);
-    for (unsigned i = 0; file && i < t->threads; i++)
+    fprintf(file,
+            "# reclaimbench trace version=1 threads=%u events=%lu dropped=%lu long_free_threshold_ns=%lu\n"
+            "# thread begin_ns duration_ns event value\n",
+            t->threads, events, dropped, t->threshold_ns);
+    for (unsigned i = 0; i < t->threads; i++)
         for (size_t k = 0; k < t->rings[i]->used; k++) {
             const struct event *e = &t->rings[i]->events[k];
             fprintf(file, "%u %ld %ld %s %lu\n", i, in_ns(e->begin - t->origin_ticks, t->ns_per_tick),
                     in_ns(e->duration, t->ns_per_tick), names[e->event], e->value);
         }
-    bool failed = !file || ferror(file);
-    if (file && fclose(file) != 0)
-        failed = true;
-    if (failed) {
+}
+
+void trace_write(const struct trace_file *t)
+{
+    bool moved = !in_place(t->path);
+    const char *path = moved ? unfinished(t->path) : t->path;
+    FILE *file = fopen(path, "w");
+    if (!file)
+        cannot_write(t->path, errno);
+    write_events(file, t);
+    bool lost = ferror(file) != 0;
+    if (fclose(file) != 0 || lost || (moved && rename(path, t->path) != 0)) {
         int error = errno;
-        remove(t->path);
-        fail(STATUS_USAGE, "wanted to write the trace '%s', found '%s': name a writable file", t->path,
-             strerror(error));
+        if (moved)
+            unlink(path);
+        cannot_write(t->path, error);
     }
 }
 

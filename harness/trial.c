@@ -294,7 +294,7 @@ static void measure(struct stage *stage, struct result *result)
     if (result->throttling.throttled_us > 0)
         flag(result, "throttled");
     /* Garbage that only grows: a policy that frees less than is retired, or an epoch that stands still. */
-    if (result->window.freed > 0 && result->backlog_end > result->window.freed &&
+    if (plan->combo->releases && result->backlog_end > result->window.freed &&
         result->backlog_end > 4 * plan->options->batch_size * plan->threads)
         flag(result, "backlog_diverges");
     if (TRACE)

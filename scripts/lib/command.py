@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """One way to fail, the same as the driver's: one line on stderr, "wanted ..., found ...: do ...", exit status 2."""
 
+import json
 import os
 import sys
 
@@ -25,11 +26,16 @@ def enter(main):
     except UserError as error:
         print(f"{name}: {error}", file=sys.stderr)
         status = 2
+    except (OSError, json.JSONDecodeError) as error:
+        # A folder that cannot be written, a full disk, a results file that something else has spoilt.
+        if isinstance(error, BrokenPipeError):
+            # Whoever read us (head, less) has left. Python would complain once more when it flushes at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
+        print(f"{name}: wanted to read and write the results, found '{error}': mend that, or name another --results",
+              file=sys.stderr)
+        status = 2
     except KeyboardInterrupt:
         print(f"\n{name}: interrupted; the same command goes on from here", file=sys.stderr)
         status = 130
-    except BrokenPipeError:
-        # Whoever read us (head, less) has left. Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 0
     sys.exit(status)

@@ -216,7 +216,10 @@ def advice(seen):
 def disturbances(before, after, cpus):
     """Lines on what happened to the machine between two counters()."""
     lines = []
-    available = max(after["time"] - before["time"], 1e-9) * cpus
+    available = (after["time"] - before["time"]) * cpus
+    # The counters move in steps of 10 ms: of a moment they say nothing.
+    if available < 1:
+        return lines
     if after["steal_s"] is not None:
         others = after["busy_s"] - before["busy_s"] - (after["ours_s"] - before["ours_s"])
         if others / available > 0.02:
