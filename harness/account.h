@@ -36,8 +36,6 @@ struct account {
     uint64_t limbo_peak;
     /* Operations begun again because a validation failed. */
     uint64_t restarts;
-    /* Epochs (or rounds, tokens) that this thread advanced. */
-    uint64_t epochs;
     /* Time inside free, in ticks, when asked (TRACE builds). */
     uint64_t free_ticks;
     struct bag_block *spare_blocks;

@@ -97,7 +97,6 @@ static void window_difference(struct totals *window, const struct totals *before
     window->freed -= before->freed;
     window->reused -= before->reused;
     window->restarts -= before->restarts;
-    window->epochs -= before->epochs;
     window->free_ticks -= before->free_ticks;
 }
 

@@ -31,7 +31,7 @@ struct plan {
 struct totals {
     uint64_t done[OPERATIONS], succeeded[OPERATIONS];
     uint64_t allocated, discarded, retired, released, freed, reused, pooled;
-    uint64_t backlog_peak, limbo_peak, restarts, epochs, free_ticks;
+    uint64_t backlog_peak, limbo_peak, restarts, free_ticks;
     uint64_t net_keys, net_key_sum;
 };
 

@@ -24,7 +24,6 @@ void stage_add_up(const struct stage *stage, struct totals *sum)
         sum->backlog_peak += a->backlog_peak;
         sum->limbo_peak += a->limbo_peak;
         sum->restarts += a->restarts;
-        sum->epochs += a->epochs;
         sum->free_ticks += a->free_ticks;
         sum->net_keys += w->net_keys;
         sum->net_key_sum += w->net_key_sum;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* DEBRA: distributed epoch-based reclamation (T. Brown, PODC 2015). Every `epoch_frequency` operations a thread looks
- * at one other thread; when it has found each of them once quiescent or in the current epoch, it advances the epoch. On
- * entering an operation, a thread that sees a new epoch first releases its safe bags, then announces: whoever frees
- * looks quiescent.
+ * at one other thread; when it has found each of them once quiescent or in the current epoch, it advances the epoch. Before
+ * an operation, not pinned, a thread that sees a new epoch releases its safe bags: whoever frees looks quiescent.
  *
  * A round is the looks between two epochs. The proof of parts/epochs.h needs a scan that begins, with fence (3), after
  * the epoch it wants to end has begun: so the fence stands before the first look of each round, and one per round is

@@ -121,7 +121,6 @@ inlined bool epochs_allows(struct smr_shared *shared, unsigned other, uint64_t n
 inlined void epochs_advance(struct smr_thread *t, uint64_t now)
 {
     if (cas_acq_rel(&t->shared->epoch, &now, now + 1)) { /* (5) */
-        t->fp.account.epochs++;
         trace_instant(&t->fp.account, TRACE_EPOCH, now + 1);
     }
 }
