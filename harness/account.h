@@ -38,6 +38,8 @@ struct account {
     uint64_t restarts;
     /* Time inside free, in ticks, when asked (TRACE builds). */
     uint64_t free_ticks;
+    /* Smaller nodes are allocated with this size (--pad-nodes), so that all lie in one size class. */
+    size_t least_bytes;
     struct bag_block *spare_blocks;
     struct trace_ring *trace;
 #if CHECK
@@ -79,8 +81,10 @@ void node_reuse(void *node);
 
 /* A node of the malloc under test. align is a compile-time constant: up to what malloc gives anyway, plain malloc;
  * more, posix_memalign with the size rounded up (several allocators corrupt or refuse otherwise). Never NULL. */
-inlined void *node_malloc(size_t bytes, size_t align)
+inlined void *node_malloc(const struct account *a, size_t bytes, size_t align)
 {
+    if (bytes < a->least_bytes)
+        bytes = a->least_bytes;
 #if CHECK
     return checked_malloc(bytes, align);
 #else

@@ -60,7 +60,8 @@ struct trial {
     struct workload workload;
     struct smr_parameters smr_parameters;
     struct ds_parameters ds_parameters;
-    struct worker *workers; /* smr_parameters.threads of them */
+    size_t least_node_bytes; /* smaller nodes are padded to it; 0: none */
+    struct worker *workers;  /* smr_parameters.threads of them */
     struct smr_shared *smr;
     struct ds *ds;
 };

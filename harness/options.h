@@ -26,6 +26,7 @@ struct options {
     const char *membind;
     const char *rwlock_kind;
     uint64_t batch_size, epoch_frequency;
+    uint64_t pad_nodes;
     const char *fence;
     uint64_t sample_every;
     uint64_t seed, repeat_index;

@@ -166,6 +166,9 @@ void plan_make(struct plan *plan, const struct options *o, struct placement *pla
     check_refusal(plan->combo, o->unsound);
     snprintf(plan->policy, sizeof plan->policy, plan->frees_per_tick == 1 ? "%s" : "%s:%u", policy,
              plan->frees_per_tick);
+    plan->node_bytes = plan->combo->node_bytes;
+    if (plan->node_bytes && plan->node_bytes < o->pad_nodes)
+        plan->node_bytes = o->pad_nodes;
     parse_distribution(o->distribution, &plan->law, &plan->theta);
     plan->threads = placement_threads(placement, o->threads);
     plan->prefill = parse_prefill(o->prefill, o->keys);

@@ -104,7 +104,7 @@ static void put_identity(struct row *row, const struct plan *plan)
     put_text(row, "allocator_sha256", a->sha256);
     put_text(row, "allocator_build_id", a->build_id);
     put_text(row, "allocator_options", a->options);
-    put_count(row, "node_bytes", plan->combo->node_bytes);
+    put_count(row, "node_bytes", plan->node_bytes);
     const struct host_fact *fact = host_facts(&facts);
     for (size_t i = 0; i < facts; i++)
         put_text(row, fact[i].name, fact[i].value);
@@ -118,6 +118,7 @@ static void put_identity(struct row *row, const struct plan *plan)
 static void put_operations(struct row *row, const struct result *r)
 {
     const struct totals *w = &r->window;
+    METRIC(row, "prefill_s", r->prefill_seconds);
     METRIC(row, "seconds", r->seconds);
     METRIC(row, "ops", r->ops);
     METRIC(row, "ops_per_s", r->seconds > 0 ? (double)r->ops / r->seconds : 0);

@@ -17,6 +17,7 @@ static void loop_create(struct trial *trial)
         struct worker *w = &trial->workers[i];
         w->smr = meta_alloc(sizeof(struct smr_thread));
         w->account = &w->smr->fp.account;
+        w->account->least_bytes = trial->least_node_bytes;
         smr_thread_init(w->smr, trial->smr, i);
     }
     trial->ds = meta_alloc(sizeof(struct ds));

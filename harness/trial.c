@@ -165,7 +165,7 @@ static void refuse_endless_garbage(const struct plan *plan, const struct totals 
         return;
     double share = plan->options->ops ? (double)plan->options->ops / (double)operations
                                       : plan->options->seconds / plan->options->warmup;
-    refuse_memory(plan, "nodes that are never freed", garbage * share * (double)plan->combo->node_bytes);
+    refuse_memory(plan, "nodes that are never freed", garbage * share * (double)plan->node_bytes);
 }
 
 /* ---- the window ---- */
@@ -174,8 +174,11 @@ static void prefill(struct stage *stage, struct result *result)
 {
     struct totals now;
     const struct plan *plan = stage->plan;
-    refuse_memory(plan, "the prefilled keys", (double)plan->prefill * (double)plan->combo->key_bytes);
+    double padding = plan->node_bytes ? (double)plan->node_bytes / (double)plan->combo->node_bytes : 1;
+    refuse_memory(plan, "the prefilled keys", (double)plan->prefill * (double)plan->combo->key_bytes * padding);
+    uint64_t begin = clock_ns();
     run_phase(stage, PHASE_PREFILL);
+    result->prefill_seconds = (double)(clock_ns() - begin) / 1e9;
     if (strcmp(plan->options->drain, "all") == 0)
         run_phase(stage, PHASE_DRAIN);
     stage_add_up(stage, &now);

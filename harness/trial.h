@@ -20,6 +20,7 @@ struct plan {
     char policy[32]; /* as in the row: "amortized" or "amortized:4" */
     unsigned threads;
     unsigned frees_per_tick;
+    size_t node_bytes; /* of the node that is retired most, padding included */
     uint64_t prefill;
     unsigned prefill_threads;
     enum key_law law;
@@ -39,7 +40,8 @@ struct result {
     enum status status;
     char why[256];   /* if status is not STATUS_OK */
     char flags[128]; /* what makes the numbers doubtful, separated by ; */
-    double seconds;  /* from the first thread's begin to the last one's end */
+    double prefill_seconds;
+    double seconds; /* from the first thread's begin to the last one's end */
     uint64_t ops, ops_slowest, ops_fastest;
     struct totals window; /* differences over the window */
     uint64_t backlog_start, backlog_end;

@@ -29,6 +29,7 @@ void stage_set_up_workload(const struct plan *plan, struct trial *trial)
         .epoch_frequency = (unsigned)o->epoch_frequency,
         .frees_per_tick = plan->frees_per_tick,
     };
+    trial->least_node_bytes = o->pad_nodes;
     trial->ds_parameters = (struct ds_parameters){.rwlock_kind = o->rwlock_kind};
 }
 

@@ -41,3 +41,12 @@ def test_leak_keeps_every_node():
     entry = row(*CHURN, "--reclaimer=leak", "--ops=2000000")
     assert int(entry["freed"]) == 0 and int(entry["backlog_end"]) == int(entry["retired"]) > 100000
     assert int(entry["rss_peak_bytes"]) - int(entry["rss_prefill_bytes"]) > int(entry["retired"]) * int(entry["node_bytes"]) * 0.9
+
+
+def test_padding_reaches_malloc():
+    """Ten times the node, ten times the memory of what leaks; and a pad below the node's own size changes nothing."""
+    def of(pad):
+        return row(*CHURN, "--reclaimer=leak", f"--pad-nodes={pad}", "--ops=200000")
+    plain, same, padded = of(0), of(8), of(320)
+    assert plain["node_bytes"] == same["node_bytes"] == "24" and padded["node_bytes"] == "320"
+    assert int(padded["rss_end_bytes"]) - int(padded["rss_prefill_bytes"]) > int(padded["retired"]) * 320 * 0.9

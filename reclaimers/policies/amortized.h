@@ -21,7 +21,7 @@ inlined void *fp_alloc(struct fp_thread *fp, unsigned kind, size_t bytes, size_t
 {
     (void)kind;
     fp->account.allocated++;
-    return node_malloc(bytes, align);
+    return node_malloc(&fp->account, bytes, align);
 }
 
 inlined void fp_release(struct fp_thread *fp, struct bag *safe)

@@ -18,7 +18,7 @@ inlined void *fp_alloc(struct fp_thread *fp, unsigned kind, size_t bytes, size_t
 {
     (void)kind;
     fp->account.allocated++;
-    return node_malloc(bytes, align);
+    return node_malloc(&fp->account, bytes, align);
 }
 
 /* Out of line: once per batch, and its loop must not crowd the operations it is called from. */

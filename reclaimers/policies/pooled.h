@@ -21,7 +21,7 @@ inlined void *fp_alloc(struct fp_thread *fp, unsigned kind, size_t bytes, size_t
     struct bag *pool = &fp->pool[kind];
     fp->account.allocated++;
     if (!pool->nodes)
-        return node_malloc(bytes, align);
+        return node_malloc(&fp->account, bytes, align);
     fp->account.reused++;
     fp->account.pooled--;
     void *node = bag_node(bag_pop(pool, &fp->account));
