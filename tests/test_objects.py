@@ -82,6 +82,16 @@ def test_traced_objects_do_trace(traced_pairs, plain):
         assert "trace_" not in plain[combination]
 
 
+@on_x86
+def test_no_operation_reads_a_clock(plain):
+    """Operations are timed by the loop, now and then; nothing below it may look at a clock."""
+    for combination, listing in plain.items():
+        bodies = re.findall(r"^[0-9a-f]+ <((?:ds|smr|fp)_\w+)[^>]*>:\n(.*?)(?:\n\n|\Z)", listing, re.S | re.M)
+        assert not combination.has_nodes or {"ds_contains", "ds_insert", "ds_remove", "ds_scan"} <= {name for name, _ in bodies}, combination
+        for name, body in bodies:
+            assert not re.search(r"rdtsc|clock_|gettimeofday", body), f"{combination}: {name}"
+
+
 def test_no_fallback_for_atomics(plain):
     """Every atomic is a word: nothing may go through a library or a lock."""
     for combination, listing in plain.items():
