@@ -89,4 +89,22 @@ inlined void bag_splice(struct bag *to, struct bag *from)
     *from = (struct bag){0};
 }
 
+/* The oldest nodes of `from`, up to `most`, behind those of `to`. Whole blocks are moved, the rest is copied. */
+static noinline unused void bag_take(struct bag *to, struct bag *from, struct account *a, size_t most)
+{
+    while (from->first && from->first->count <= most) {
+        struct bag_block *block = from->first;
+        struct bag whole = {block, block, block->count};
+        from->first = block->next;
+        if (!from->first)
+            from->last = NULL;
+        from->nodes -= block->count;
+        most -= block->count;
+        block->next = NULL;
+        bag_splice(to, &whole);
+    }
+    for (; most && from->nodes; most--)
+        bag_push(to, a, bag_pop(from, a));
+}
+
 #endif

@@ -71,6 +71,7 @@ struct combo {
     size_t node_bytes;
     size_t key_bytes; /* about what one key of a large structure occupies; for the projection only */
     bool one_writer;
+    bool fenced;   /* its operations announce what --fence orders */
     bool releases; /* its reclaimer hands nodes to the policy, sooner or later; false: it leaks */
     /* NULL if sound. Otherwise why not; `functions` below are then used with --unsound only. */
     const char *refused;

@@ -59,6 +59,8 @@ const struct option option_table[] = {
     COUNT("batch-size", batch_size, "1024", 1, 1e9, "retires between a thread's attempts to reclaim", true),
     COUNT("epoch-frequency", epoch_frequency, "10", 1, 1e9, "operations between looks at one other thread (debra)",
           true),
+    COUNT("token-check-every", token_check_every, "100", 1, 1e9,
+          "nodes freed between looks for the token (token_periodic)", true),
     COUNT("pad-nodes", pad_nodes, "0", 0, 65536,
           "allocate nodes of less than N bytes with N, to compare schemes in one size class", true),
     WORD("fence", fence, "auto", "auto|membarrier|full", "KIND",

@@ -25,7 +25,7 @@ struct options {
     bool oversubscribe;
     const char *membind;
     const char *rwlock_kind;
-    uint64_t batch_size, epoch_frequency;
+    uint64_t batch_size, epoch_frequency, token_check_every;
     uint64_t pad_nodes;
     const char *fence;
     uint64_t sample_every;

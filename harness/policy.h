@@ -23,10 +23,11 @@
 
 /* Run-time parameters, the same for every scheme, each a column of the row. */
 struct smr_parameters {
-    unsigned threads;         /* threads that may hold references, numbered from 0 */
-    unsigned batch_size;      /* retires by a thread between its attempts to reclaim */
-    unsigned epoch_frequency; /* operations between looks at one other thread */
-    unsigned frees_per_tick;  /* k of the amortized policy */
+    unsigned threads;           /* threads that may hold references, numbered from 0 */
+    unsigned batch_size;        /* retires by a thread between its attempts to reclaim */
+    unsigned epoch_frequency;   /* operations between looks at one other thread */
+    unsigned frees_per_tick;    /* k of the amortized policy */
+    unsigned token_check_every; /* nodes freed between looks for the token (token_periodic) */
 };
 
 /* Frees all nodes of a bag, one after the other. */

@@ -58,6 +58,8 @@ typedef uintptr_t link_word;
 /* Promises. A structure's DS_NEEDS that SMR_CAPS lacks is the reason for the refusal. */
 #define SMR_CONCURRENT_READERS 1u /* nodes that other threads are reading may be retired */
 #define SMR_WALK_UNLINKED      2u /* a reader may follow links out of a node that has been unlinked */
+/* Of interest to the row only: operations announce nothing, so --fence means nothing for it. */
+#define SMR_NO_FENCE 4u
 
 /* Which policies a reclaimer can feed. */
 #define SMR_POLICY_ANY  0

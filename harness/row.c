@@ -83,7 +83,7 @@ static void put_options(struct row *row, const struct plan *plan)
     put_count(row, "prefill_threads", plan->prefill_threads);
     put_count(row, "oversubscribed", placement_oversubscribed(plan->placement));
     put_text(row, "membind", plan->membind);
-    put_text(row, "fence", plan->fence);
+    put_text(row, "fence", plan->combo->fenced ? plan->fence : "none");
     put_count(row, "sound", plan->combo->refused == NULL);
 }
 

@@ -26,7 +26,7 @@ struct trace_ring {
     struct event *events;
 };
 
-static const char *const names[TRACE_EVENTS] = {"batch_free", "long_free", "epoch", "garbage", "window"};
+static const char *const names[TRACE_EVENTS] = {"batch_free", "long_free", "epoch", "garbage", "token", "window"};
 
 /* Written while the workers are parked; the barrier hands it over. */
 static bool started;

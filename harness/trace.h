@@ -19,6 +19,7 @@ enum trace_event {
     TRACE_LONG_FREE,  /* one free() above the threshold; has a duration */
     TRACE_EPOCH,      /* value: the epoch that this thread advanced to */
     TRACE_GARBAGE,    /* value: nodes this thread had in limbo when it saw a new epoch */
+    TRACE_TOKEN,      /* value: the thread that this one gave the token to */
     TRACE_WINDOW,     /* the measured window of this thread, by the driver; has a duration */
     TRACE_EVENTS
 };

@@ -28,6 +28,7 @@ void stage_set_up_workload(const struct plan *plan, struct trial *trial)
         .batch_size = (unsigned)o->batch_size,
         .epoch_frequency = (unsigned)o->epoch_frequency,
         .frees_per_tick = plan->frees_per_tick,
+        .token_check_every = (unsigned)o->token_check_every,
     };
     trial->least_node_bytes = o->pad_nodes;
     trial->ds_parameters = (struct ds_parameters){.rwlock_kind = o->rwlock_kind};

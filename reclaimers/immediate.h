@@ -3,7 +3,7 @@
  * that retires under an exclusive lock which readers take too. */
 #include "reclaimer.h"
 
-#define SMR_CAPS   0u
+#define SMR_CAPS   SMR_NO_FENCE
 #define SMR_POLICY SMR_POLICY_ANY
 
 #include "parts/trivial.h"

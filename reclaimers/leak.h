@@ -3,7 +3,7 @@
  * the upper bound for a scheme's throughput only where reuse does not help the caches more than freeing costs. */
 #include "reclaimer.h"
 
-#define SMR_CAPS   (SMR_CONCURRENT_READERS | SMR_WALK_UNLINKED)
+#define SMR_CAPS   (SMR_CONCURRENT_READERS | SMR_WALK_UNLINKED | SMR_NO_FENCE)
 #define SMR_POLICY SMR_POLICY_NONE
 
 #include "parts/trivial.h"

@@ -127,6 +127,12 @@ def test_samples_are_counted(every):
     assert percentiles == sorted(percentiles) and 0 <= percentiles[0] < 1e7
 
 
+def test_fence_is_that_of_the_scheme():
+    """What announces nothing is not said to have ordered it."""
+    for reclaimer, kind in (("ebr", "full"), ("debra", "full"), ("leak", "none"), ("token_naive", "none")):
+        assert row(f"--reclaimer={reclaimer}", "--keys=100", "--ops=10", "--warmup=0", "--fence=full")["fence"] == kind
+
+
 def test_without_samples_there_are_no_latencies():
     found = row("--keys=1000", "--ops=20000", "--warmup=0", "--sample-every=0")
     assert found["latency_samples"] == "0"

@@ -111,6 +111,17 @@ inlined void smr_op_end(struct smr_thread *t)
     store_release(&t->slot.announced, 0); /* (2) */
 }
 
+/* A thread outside of an operation announces nothing: nobody waits for it, and there is nothing to take back. */
+inlined void smr_online(struct smr_thread *t)
+{
+    (void)t;
+}
+
+inlined void smr_offline(struct smr_thread *t)
+{
+    (void)t;
+}
+
 /* Does thread `other` allow the epoch to go past `now`? Acquire (4) takes over what it read before it unpinned. */
 inlined bool epochs_allows(struct smr_shared *shared, unsigned other, uint64_t now)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The calls of a scheme that protects whole operations and not single nodes: a read of a link is a load, and there is
- * no read phase to leave. Used by leak, immediate and the epoch-based schemes. Needs struct smr_thread with its fp. */
+ * no read phase to leave. Used by leak, immediate, the epoch-based and the token schemes. Needs struct smr_thread with its
+ * fp. */
 
 #define smr_checkpoint(t) ((void)(t))
 
@@ -27,16 +28,6 @@ inlined void smr_reserve(struct smr_thread *t, unsigned slot, const void *node)
 }
 
 inlined void smr_commit(struct smr_thread *t)
-{
-    (void)t;
-}
-
-inlined void smr_online(struct smr_thread *t)
-{
-    (void)t;
-}
-
-inlined void smr_offline(struct smr_thread *t)
 {
     (void)t;
 }

@@ -23,6 +23,16 @@ inlined void smr_thread_init(struct smr_thread *t, struct smr_shared *shared, un
     fp_init(&t->fp, &shared->parameters);
 }
 
+inlined void smr_online(struct smr_thread *t)
+{
+    (void)t;
+}
+
+inlined void smr_offline(struct smr_thread *t)
+{
+    (void)t;
+}
+
 inlined void smr_tick(struct smr_thread *t)
 {
     fp_tick(&t->fp);

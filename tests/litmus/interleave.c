@@ -23,7 +23,7 @@ struct node {
 };
 
 /* What a virtual thread calls next. */
-enum step { TICK, BEGIN, WORK, END };
+enum step { JOIN, TICK, BEGIN, WORK, END };
 
 struct virtual_thread {
     struct smr_thread smr;
@@ -66,7 +66,16 @@ static void work(struct virtual_thread *v, uint64_t dice)
 static void step(struct virtual_thread *v, uint64_t dice)
 {
     switch (v->next) {
+    case JOIN:
+        smr_online(&v->smr);
+        v->next = TICK;
+        break;
     case TICK:
+        if (dice % 32 == 0) {
+            smr_offline(&v->smr);
+            v->next = JOIN;
+            break;
+        }
         smr_tick(&v->smr);
         v->next = BEGIN;
         break;
@@ -95,7 +104,8 @@ static void check_held(void)
 
 int main(int count, char **arguments)
 {
-    struct smr_parameters parameters = {.threads = THREADS, .batch_size = 1, .epoch_frequency = 1, .frees_per_tick = 1};
+    struct smr_parameters parameters = {
+        .threads = THREADS, .batch_size = 1, .epoch_frequency = 1, .frees_per_tick = 1, .token_check_every = 1};
     struct random random;
     uint64_t freed = 0;
     random_seed(&random, count > 1 ? strtoul(arguments[1], NULL, 10) : 1, 0);

@@ -74,6 +74,7 @@ static void tick(struct smr_thread *t)
 static void *announcing_reader(void *argument)
 {
     struct smr_thread *t = argument;
+    smr_online(t);
     while (!load_relaxed(&stop)) {
         smr_tick(t);
         burst_of_stores();
@@ -87,6 +88,7 @@ static void *announcing_reader(void *argument)
 static void *driving_writer(void *argument)
 {
     struct smr_thread *t = argument;
+    smr_online(t);
     for (unsigned turn = 0; !load_relaxed(&stop); turn++) {
         tick(t);
         smr_op_begin(t);
@@ -102,6 +104,7 @@ static void *driving_writer(void *argument)
 static void *driving_reader(void *argument)
 {
     struct smr_thread *t = argument;
+    smr_online(t);
     while (!load_relaxed(&stop)) {
         tick(t);
         smr_op_begin(t);
@@ -116,6 +119,7 @@ static void *driving_reader(void *argument)
 static void *unlinking_writer(void *argument)
 {
     struct smr_thread *t = argument;
+    smr_online(t);
     while (!load_relaxed(&stop)) {
         tick(t);
         smr_op_begin(t);
@@ -132,7 +136,8 @@ static void *unlinking_writer(void *argument)
 
 static void set_up(const char *fence)
 {
-    struct smr_parameters parameters = {.threads = THREADS, .batch_size = 1, .epoch_frequency = 1, .frees_per_tick = 1};
+    struct smr_parameters parameters = {
+        .threads = THREADS, .batch_size = 1, .epoch_frequency = 1, .frees_per_tick = 1, .token_check_every = 1};
     meta_init();
     fence_init(fence);
     /* Huge pages: a store must wait for its line, not for its translation. */

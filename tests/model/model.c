@@ -34,7 +34,8 @@ static uint64_t below(uint64_t limit)
 
 static void set_up(void)
 {
-    struct smr_parameters parameters = {.threads = 1, .batch_size = 2, .epoch_frequency = 2, .frees_per_tick = 1};
+    struct smr_parameters parameters = {
+        .threads = 1, .batch_size = 2, .epoch_frequency = 2, .frees_per_tick = 1, .token_check_every = 1};
     struct ds_parameters of_structure = {.rwlock_kind = "prefer-reader"};
     meta_init();
     present = meta_alloc(keys * sizeof *present);
@@ -43,6 +44,7 @@ static void set_up(void)
     ds = meta_alloc(sizeof *ds);
     smr_init(shared, &parameters);
     smr_thread_init(t, shared, 0);
+    smr_online(t);
     ds_create(ds, t, &of_structure);
 }
 
