@@ -19,6 +19,8 @@
 struct bag_block;
 
 struct account {
+    /* Of its thread, below the number of threads: set by the driver before the thread's first call of a structure. */
+    unsigned index;
     /* Nodes handed to the structure, fresh or reused; of these, given back without having been published. */
     uint64_t allocated;
     uint64_t discarded;

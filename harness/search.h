@@ -14,6 +14,9 @@
  *   search_close(array, stride, words, at)   array[at+1 .. words-1] moves down by one place; the last word keeps its old value
  *                                     The array's lines begin `stride` words apart, SEARCH_LINE if nothing lies between them.
  *   search_copy(to, from, words)      arrays that do not overlap; words may be a variable
+ *   search_copy_open(to, from, words, at, word)   the same, with `word` at place `at`, and everything behind it one place up
+ *   search_copy_close(to, from, words, at, word)  the same without place `at`, everything behind it one place down, and `word`
+ *                                     as the last one
  *   search_fill(to, words, word)
  *
  * Why racy vector reads are acceptable. No C11 atomic is wider than a word. So a vector backend reads what others may
@@ -249,6 +252,26 @@ inlined void search_copy(_Atomic uint64_t *to, const _Atomic uint64_t *from, uns
 {
     for (unsigned base = 0; base < words; base += SEARCH_LINE)
         line_move(to + base, from + base, line_lanes(base, 0, words));
+}
+
+inlined void search_copy_open(_Atomic uint64_t *to, const _Atomic uint64_t *from, unsigned words, unsigned at,
+                              uint64_t word)
+{
+    for (unsigned base = 0; base < words; base += SEARCH_LINE) {
+        line_move(to + base, from + base, line_lanes(base, 0, at));
+        line_move(to + base, from + base - 1, line_lanes(base, at + 1, words));
+    }
+    store_relaxed(&to[at], word);
+}
+
+inlined void search_copy_close(_Atomic uint64_t *to, const _Atomic uint64_t *from, unsigned words, unsigned at,
+                               uint64_t word)
+{
+    for (unsigned base = 0; base < words; base += SEARCH_LINE) {
+        line_move(to + base, from + base, line_lanes(base, 0, at));
+        line_move(to + base, from + base + 1, line_lanes(base, at, words - 1));
+    }
+    store_relaxed(&to[words - 1], word);
 }
 
 inlined void search_fill(_Atomic uint64_t *to, unsigned words, uint64_t word)

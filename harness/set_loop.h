@@ -19,6 +19,7 @@ static void loop_create(struct trial *trial)
         w->account = &w->smr->fp.account;
         w->account->least_bytes = trial->least_node_bytes;
         smr_thread_init(w->smr, trial->smr, i);
+        w->account->index = i;
     }
     trial->ds = meta_alloc(sizeof(struct ds));
     ds_create(trial->ds, trial->workers[0].smr, &trial->ds_parameters);

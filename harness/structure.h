@@ -38,6 +38,7 @@
 #define DS_ONE_WRITER 1
 
 struct ds_parameters {
+    unsigned threads;        /* that will call; each knows its number below as t->fp.account.index */
     const char *rwlock_kind; /* prefer-reader, prefer-writer */
 };
 

@@ -31,7 +31,7 @@ void stage_set_up_workload(const struct plan *plan, struct trial *trial)
         .token_check_every = (unsigned)o->token_check_every,
     };
     trial->least_node_bytes = o->pad_nodes;
-    trial->ds_parameters = (struct ds_parameters){.rwlock_kind = o->rwlock_kind};
+    trial->ds_parameters = (struct ds_parameters){.threads = plan->threads, .rwlock_kind = o->rwlock_kind};
 }
 
 void stage_set_up_workers(const struct plan *plan, struct trial *trial)

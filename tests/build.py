@@ -9,7 +9,8 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ["harness", "structures", "reclaimers", "allocators", "Makefile"]
-SMALL_NODES = "COMBO_FLAGS=-DBPTREE_LEAF_KEYS=4 -DBPTREE_INNER_KEYS=4"
+SMALL = ["-DBPTREE_LEAF_KEYS=4", "-DBPTREE_INNER_KEYS=4", "-DABTREE_MOST=4"]
+SMALL_NODES = f"COMBO_FLAGS={' '.join(SMALL)}"
 CROSS = "aarch64-linux-gnu-gcc"
 # What a program that is compiled like combo.c needs of the harness.
 HARNESS = ["account", "error", "fence", "meta"]

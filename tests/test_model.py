@@ -7,7 +7,7 @@ import pytest
 import build
 
 # A tree of several levels in both: small nodes in a checking build, the nodes and searches that are measured in the other.
-SHAPES = {"small": ("check", ["-DBPTREE_LEAF_KEYS=4", "-DBPTREE_INNER_KEYS=4"], 300), "measured": ("optimised", [], 20000)}
+SHAPES = {"small": ("check", build.SMALL, 300), "measured": ("optimised", [], 20000)}
 LIST_KEYS = 60
 
 

@@ -36,7 +36,7 @@ static void set_up(void)
 {
     struct smr_parameters parameters = {
         .threads = 1, .batch_size = 2, .epoch_frequency = 2, .frees_per_tick = 1, .token_check_every = 1};
-    struct ds_parameters of_structure = {.rwlock_kind = "prefer-reader"};
+    struct ds_parameters of_structure = {.threads = 1, .rwlock_kind = "prefer-reader"};
     meta_init();
     present = meta_alloc(keys * sizeof *present);
     shared = meta_alloc(sizeof *shared);
