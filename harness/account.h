@@ -39,6 +39,7 @@ struct account {
     /* Operations begun again because a validation failed. */
     uint64_t restarts;
     /* Time inside free, in ticks, when asked (TRACE builds). */
+    bool frees_timed;
     uint64_t free_ticks;
     /* Smaller nodes are allocated with this size (--pad-nodes), so that all lie in one size class. */
     size_t least_bytes;

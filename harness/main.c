@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -92,6 +93,8 @@ int main(int argc, char **argv)
     static struct options options;
     struct plan plan;
     meta_init();
+    /* A reader that has left is then an error of the write, which says so. */
+    signal(SIGPIPE, SIG_IGN);
     options_parse(&options, argc, argv);
     if (answer(&options))
         return printed();

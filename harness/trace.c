@@ -23,10 +23,12 @@ struct trace_ring {
     size_t room, used;
     uint64_t dropped;
     uint64_t free_begin, batch_begin, batch_nodes;
+    unsigned batch_depth;
     struct event *events;
 };
 
-static const char *const names[TRACE_EVENTS] = {"batch_free", "long_free", "epoch", "garbage", "token", "window"};
+static const char *const names[TRACE_EVENTS] = {"batch_free", "long_free", "epoch", "garbage", "token",
+                                                "window",     "prefill",   "drain", "warm_up", "whole_window"};
 
 /* Written while the workers are parked; the barrier hands it over. */
 static bool started;
@@ -35,9 +37,8 @@ static uint64_t long_free = UINT64_MAX;
 struct trace_ring *trace_ring_new(size_t events)
 {
     struct trace_ring *ring = meta_alloc(sizeof *ring);
-    /* One more: the driver's own mark must never be the one that is dropped. */
     ring->room = events;
-    ring->events = meta_alloc((events + 1) * sizeof *ring->events);
+    ring->events = meta_alloc((events + TRACE_MARKS) * sizeof *ring->events);
     return ring;
 }
 
@@ -47,15 +48,9 @@ void trace_start(uint64_t long_free_ticks)
     started = true;
 }
 
-void trace_record(struct trace_ring *ring, enum trace_event event, uint64_t begin, uint64_t duration, uint64_t value)
+void trace_mark(struct trace_ring *ring, enum trace_event event, uint64_t begin_ticks, uint64_t duration)
 {
-    if (!started)
-        return;
-    if (ring->used >= ring->room + (event == TRACE_WINDOW)) {
-        ring->dropped++;
-        return;
-    }
-    ring->events[ring->used++] = (struct event){begin, duration, value, event};
+    ring->events[ring->used++] = (struct event){begin_ticks, duration, 0, event};
 }
 
 /* A trace is written beside its place and moved there when it is whole; what stood there stays until then. Devices and
@@ -97,23 +92,92 @@ static int64_t in_ns(uint64_t ticks, double ns_per_tick)
     return (int64_t)((double)(int64_t)ticks * ns_per_tick);
 }
 
-static void write_events(FILE *file, const struct trace_file *t)
+/* What is left of one thread's ring. Events are recorded when they end, so a ring is in order of ends. */
+struct rest {
+    const struct event *at, *end;
+    int thread;
+};
+
+static uint64_t ended(const struct rest *rest)
+{
+    return rest->at->begin + rest->at->duration;
+}
+
+/* Restores the order of a heap whose entry `at` may have grown. */
+static void sift_down(struct rest *heap, size_t size, size_t at)
+{
+    for (;;) {
+        size_t least = at, child = 2 * at + 1;
+        for (size_t i = child; i < child + 2 && i < size; i++)
+            if (ended(&heap[i]) < ended(&heap[least]))
+                least = i;
+        if (least == at)
+            return;
+        struct rest other = heap[at];
+        heap[at] = heap[least];
+        heap[least] = other;
+        at = least;
+    }
+}
+
+/* While the trial ran the threshold counted in ticks, by a first estimate of their length; here it is exact. */
+static bool below_threshold(const struct trace_file *t, const struct event *e)
+{
+    return e->event == TRACE_LONG_FREE && in_ns(e->duration, t->ns_per_tick) < (int64_t)t->threshold_ns;
+}
+
+static void write_header(FILE *file, const struct trace_file *t)
 {
     uint64_t dropped = 0, events = 0;
-    for (unsigned i = 0; i < t->threads; i++) {
-        dropped += t->rings[i]->dropped;
-        events += t->rings[i]->used;
+    int64_t first = 0;
+    for (unsigned i = 0; i <= t->threads; i++) {
+        const struct trace_ring *ring = t->rings[i];
+        dropped += ring->dropped;
+        for (size_t k = 0; k < ring->used; k++) {
+            int64_t begin = in_ns(ring->events[k].begin - t->origin_ticks, t->ns_per_tick);
+            first = begin < first ? begin : first;
+            events += !below_threshold(t, &ring->events[k]);
+        }
     }
     fprintf(file,
-            "# reclaimbench trace version=1 threads=%u events=%lu dropped=%lu long_free_threshold_ns=%lu\n"
-            "# thread begin_ns duration_ns event value\n",
-            t->threads, events, dropped, t->threshold_ns);
-    for (unsigned i = 0; i < t->threads; i++)
-        for (size_t k = 0; k < t->rings[i]->used; k++) {
-            const struct event *e = &t->rings[i]->events[k];
-            fprintf(file, "%u %ld %ld %s %lu\n", i, in_ns(e->begin - t->origin_ticks, t->ns_per_tick),
+            "# reclaimbench trace version=1 threads=%u events=%lu dropped=%lu long_free_threshold_ns=%lu first_ns=%ld",
+            t->threads, events, dropped, t->threshold_ns, first);
+    trace_put_word(file, "clock", clock_ticks_source());
+    t->identify(file, t->of);
+    fputs("\n# thread begin_ns duration_ns event value\n", file);
+}
+
+static void write_events(FILE *file, const struct trace_file *t)
+{
+    struct rest *heap = meta_alloc((t->threads + 1) * sizeof *heap);
+    size_t size = 0;
+    write_header(file, t);
+    for (unsigned i = 0; i <= t->threads; i++) {
+        const struct trace_ring *ring = t->rings[i];
+        if (ring->used)
+            heap[size++] = (struct rest){ring->events, ring->events + ring->used, i < t->threads ? (int)i : -1};
+    }
+    for (size_t i = size; i-- > 0;)
+        sift_down(heap, size, i);
+    while (size) {
+        const struct event *e = heap[0].at;
+        if (!below_threshold(t, e))
+            fprintf(file, "%d %ld %ld %s %lu\n", heap[0].thread, in_ns(e->begin - t->origin_ticks, t->ns_per_tick),
                     in_ns(e->duration, t->ns_per_tick), names[e->event], e->value);
-        }
+        if (++heap[0].at == heap[0].end)
+            heap[0] = heap[--size];
+        sift_down(heap, size, 0);
+    }
+}
+
+void trace_put_word(FILE *file, const char *name, const char *value)
+{
+    fprintf(file, " %s=", name);
+    for (const unsigned char *c = (const unsigned char *)value; *c; c++)
+        if (*c <= ' ' || *c == '%' || *c == '=')
+            fprintf(file, "%%%02x", *c);
+        else
+            fputc(*c, file);
 }
 
 void trace_write(const struct trace_file *t)
@@ -135,25 +199,32 @@ void trace_write(const struct trace_file *t)
 
 #if TRACE
 
-void trace_free_begin(struct account *a)
+static void record(struct trace_ring *ring, enum trace_event event, uint64_t begin, uint64_t duration, uint64_t value)
 {
-    if (a->trace)
-        a->trace->free_begin = ticks_now();
+    if (!started)
+        return;
+    if (ring->used >= ring->room)
+        ring->dropped++;
+    else
+        ring->events[ring->used++] = (struct event){begin, duration, value, event};
 }
 
-void trace_free_end(struct account *a)
+void trace_timed_free_begin(struct account *a)
 {
-    if (!a->trace)
-        return;
+    a->trace->free_begin = ticks_now();
+}
+
+void trace_timed_free_end(struct account *a)
+{
     uint64_t duration = ticks_now() - a->trace->free_begin;
     a->free_ticks += duration;
     if (duration >= long_free)
-        trace_record(a->trace, TRACE_LONG_FREE, a->trace->free_begin, duration, 0);
+        record(a->trace, TRACE_LONG_FREE, a->trace->free_begin, duration, 0);
 }
 
 void trace_batch_begin(struct account *a, uint64_t nodes)
 {
-    if (!a->trace)
+    if (!a->trace || a->trace->batch_depth++ > 0)
         return;
     a->trace->batch_begin = ticks_now();
     a->trace->batch_nodes = nodes;
@@ -161,15 +232,15 @@ void trace_batch_begin(struct account *a, uint64_t nodes)
 
 void trace_batch_end(struct account *a)
 {
-    if (a->trace)
-        trace_record(a->trace, TRACE_BATCH_FREE, a->trace->batch_begin, ticks_now() - a->trace->batch_begin,
-                     a->trace->batch_nodes);
+    struct trace_ring *ring = a->trace;
+    if (ring && --ring->batch_depth == 0)
+        record(ring, TRACE_BATCH_FREE, ring->batch_begin, ticks_now() - ring->batch_begin, ring->batch_nodes);
 }
 
 void trace_instant(struct account *a, enum trace_event event, uint64_t value)
 {
     if (a->trace)
-        trace_record(a->trace, event, ticks_now(), 0, value);
+        record(a->trace, event, ticks_now(), 0, value);
 }
 
 #endif

@@ -170,17 +170,26 @@ static void refuse_endless_garbage(const struct plan *plan, const struct totals 
 
 /* ---- the window ---- */
 
+static void drain(struct stage *stage)
+{
+    if (strcmp(stage->plan->options->drain, "all") != 0)
+        return;
+    uint64_t begin = ticks_now();
+    run_phase(stage, PHASE_DRAIN);
+    stage_trace_mark(stage, TRACE_DRAIN, begin);
+}
+
 static void prefill(struct stage *stage, struct result *result)
 {
     struct totals now;
     const struct plan *plan = stage->plan;
     double padding = plan->node_bytes ? (double)plan->node_bytes / (double)plan->combo->node_bytes : 1;
     refuse_memory(plan, "the prefilled keys", (double)plan->prefill * (double)plan->combo->key_bytes * padding);
-    uint64_t begin = clock_ns();
+    uint64_t begin = ticks_now(), begin_ns = clock_ns();
     run_phase(stage, PHASE_PREFILL);
-    result->prefill_seconds = (double)(clock_ns() - begin) / 1e9;
-    if (strcmp(plan->options->drain, "all") == 0)
-        run_phase(stage, PHASE_DRAIN);
+    result->prefill_seconds = (double)(clock_ns() - begin_ns) / 1e9;
+    stage_trace_mark(stage, TRACE_PREFILL, begin);
+    drain(stage);
     stage_add_up(stage, &now);
     if (plan->combo->node_bytes && now.net_keys != plan->prefill)
         stage_broken(result, STATUS_INVARIANT, "prefill wanted %lu keys and inserted %lu", plan->prefill, now.net_keys);
@@ -193,9 +202,10 @@ static void warm_up(struct stage *stage)
     if (o->warmup <= 0)
         return;
     stage_add_up(stage, &before);
+    uint64_t begin = ticks_now();
     run_window(stage, o->warmup, 0);
-    if (strcmp(o->drain, "all") == 0)
-        run_phase(stage, PHASE_DRAIN);
+    stage_trace_mark(stage, TRACE_WARM_UP, begin);
+    drain(stage);
     stage_add_up(stage, &after);
     refuse_endless_garbage(stage->plan, &before, &after);
 }
@@ -226,30 +236,6 @@ static void note_times(const struct stage *stage, struct result *result, uint64_
         flag(result, "overrun");
 }
 
-/* From the two readings that start the calibration: exact to a percent, which is enough for a threshold. */
-static uint64_t ticks_of_ns(const struct clock_calibration *calibration, uint64_t ns)
-{
-    double ticks = (double)(calibration->start.ticks - calibration->first.ticks);
-    return (uint64_t)((double)ns * ticks / (double)(calibration->start.ns - calibration->first.ns));
-}
-
-static void write_trace(struct stage *stage, struct clock_pair origin, const struct clock_calibration *calibration)
-{
-    const struct options *o = stage->plan->options;
-    struct trace_ring **rings = meta_alloc(stage->plan->threads * sizeof *rings);
-    if (!*o->trace)
-        return;
-    for (unsigned i = 0; i < stage->plan->threads; i++) {
-        const struct tally *tally = &stage->trial->workers[i].tally;
-        double begin = ((double)tally->begin_ns - (double)origin.ns) / calibration->ns_per_tick;
-        double duration = (double)(tally->end_ns - tally->begin_ns) / calibration->ns_per_tick;
-        rings[i] = stage->trial->workers[i].account->trace;
-        trace_record(rings[i], TRACE_WINDOW, origin.ticks + (uint64_t)(begin > 0 ? begin : 0), (uint64_t)duration, 0);
-    }
-    trace_write(&(struct trace_file){o->trace, rings, stage->plan->threads, origin.ticks, calibration->ns_per_tick,
-                                     o->trace_threshold});
-}
-
 static void measure(struct stage *stage, struct result *result)
 {
     const struct plan *plan = stage->plan;
@@ -265,9 +251,7 @@ static void measure(struct stage *stage, struct result *result)
     clock_calibrate_start(&calibration);
     stage_add_up(stage, &before);
     uint64_t epoch = plan->combo->epoch(stage->trial);
-    struct clock_pair origin = calibration.start;
-    if (TRACE)
-        trace_start(ticks_of_ns(&calibration, plan->options->trace_threshold));
+    stage_trace_start(stage, &calibration);
     result->counters_valid = allocator_counters_read(&counters);
     struct host_throttling before_throttling = host_throttling();
 
@@ -299,8 +283,7 @@ static void measure(struct stage *stage, struct result *result)
     if (plan->combo->releases && result->backlog_end > result->window.freed &&
         result->backlog_end > 4 * plan->options->batch_size * plan->threads)
         flag(result, "backlog_diverges");
-    if (TRACE)
-        write_trace(stage, origin, &calibration);
+    stage_trace_write(stage, &calibration);
 }
 
 void trial_run(const struct plan *plan, struct result *result)
@@ -310,6 +293,7 @@ void trial_run(const struct plan *plan, struct result *result)
     result->baseline = memory_usage();
     stage_set_up_workload(plan, stage.trial);
     stage_set_up_workers(plan, stage.trial);
+    stage_trace_set_up(&stage);
     start_threads(&stage);
     run_phase(&stage, PHASE_SETTLE);
     prefill(&stage, result);

@@ -45,7 +45,4 @@ void stage_set_up_workers(const struct plan *plan, struct trial *trial)
         keys_init(&w->keys, plan->law, plan->theta, trial->workload.keys, trial->workload.seed, i, plan->threads);
     }
     plan->combo->create(trial);
-    if (TRACE)
-        for (unsigned i = 0; i < plan->threads; i++)
-            trial->workers[i].account->trace = trace_ring_new(*plan->options->trace ? plan->options->trace_events : 0);
 }

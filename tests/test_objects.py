@@ -78,7 +78,7 @@ def test_traced_objects_do_trace(traced_pairs, plain):
         listing = disassembled(path)
         assert listing != plain[combination]
         if combination.reclaimer != "leak":
-            assert {"trace_batch_begin", "trace_free_begin", "trace_instant"} & set(re.findall(r"\btrace_\w+", listing))
+            assert {"trace_batch_begin", "trace_timed_free_begin", "trace_instant"} & set(re.findall(r"\btrace_\w+", listing))
         assert "trace_" not in plain[combination]
 
 

@@ -146,39 +146,6 @@ def test_time_inside_free_is_measured_on_request():
     assert row(*LIST, "--ops=1000")["free_ns"] == ""
 
 
-# ---- traces ----
-
-def trace_of(path):
-    first, second, *lines = path.read_text().splitlines()
-    assert first.startswith("# reclaimbench trace ") and second.startswith("# thread begin_ns duration_ns event value")
-    return dict(word.split("=") for word in first.split()[3:]), [line.split() for line in lines]
-
-
-def test_trace_tells_what_the_row_counts(tmp_path):
-    path = tmp_path / "trace"
-    found = row(*LIST, *TWO, "--ops=100000", f"--trace={path}", "--trace-threshold=123", "--batch-size=256")
-    facts, events = trace_of(path)
-    assert (found["trace"], found["trace_threshold"]) == (str(path), "123")
-    assert (facts["threads"], facts["dropped"], facts["long_free_threshold_ns"]) == ("2", "0", "123")
-    assert int(facts["events"]) == len(events) and all(len(event) == 5 for event in events)
-    kinds = {event[3] for event in events}
-    assert {"batch_free", "epoch", "window"} <= kinds <= {"batch_free", "long_free", "epoch", "garbage", "window"}
-    assert sorted(event[0] for event in events if event[3] == "window") == ["0", "1"]
-    assert sum(int(event[4]) for event in events if event[3] == "batch_free") == number(found, "freed")
-    # The threshold counts in ticks, and their length is known to a percent or so when the window begins.
-    assert all(int(event[2]) >= 0.95 * 123 for event in events if event[3] == "long_free")
-    end = max(int(event[1]) + int(event[2]) for event in events if event[3] == "window")
-    assert all(0 <= int(event[1]) <= end for event in events)
-
-
-def test_full_trace_counts_what_it_drops(tmp_path):
-    path = tmp_path / "trace"
-    row(*LIST, *TWO, "--ops=100000", f"--trace={path}", "--trace-events=3", "--batch-size=16")
-    facts, events = trace_of(path)
-    assert int(facts["dropped"]) > 0 and int(facts["events"]) == len(events) == 2 * (3 + 1)
-    assert sum(event[3] == "window" for event in events) == 2
-
-
 # ---- a trial that went wrong ----
 
 def test_moved_thread_leaves_a_row_without_measurements(tmp_path):
