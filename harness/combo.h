@@ -51,6 +51,7 @@ struct worker {
     uint64_t net_keys, net_key_sum;
     struct smr_thread *smr;
     struct account *account;
+    struct published *published; /* where a sampler reads (sampler.h); NULL without one, and while warming up */
 };
 
 /* What driver and workers share. */
@@ -86,7 +87,7 @@ struct combo {
     /* Main thread, while all workers are parked. */
     uint64_t (*held)(struct worker *); /* nodes retired and not freed, counted where they lie */
     void (*check)(struct trial *, struct set_census *);
-    uint64_t (*epoch)(struct trial *);
+    uint64_t (*epoch)(struct trial *); /* the sampler also calls it while they run */
     void (*destroy)(struct trial *);
 };
 

@@ -5,6 +5,7 @@
 #include "meta.h"
 #include "plan.h"
 #include "row.h"
+#include "sampler.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -79,6 +80,8 @@ static int run(const struct plan *plan)
     const struct options *o = plan->options;
     struct result *result = meta_alloc(sizeof *result);
     trial_run(plan, result);
+    if (result->status == STATUS_OK)
+        sampler_write(plan, result);
     if (*o->csv)
         row_write(plan, result, o->csv);
     else if (result->status == STATUS_OK)
@@ -112,6 +115,7 @@ int main(int argc, char **argv)
     plan.allocator = allocator_prove(options.allocator);
     plan_place(&plan);
     row_check_file(&plan, options.csv);
+    sampler_check(&plan);
     if (*options.trace)
         trace_check_file(options.trace);
     if (options.check) {

@@ -33,6 +33,8 @@ struct options {
     bool time_free;
     const char *trace;
     uint64_t trace_threshold, trace_events;
+    const char *samples;
+    uint64_t sample_hz;
     const char *csv;
     bool unsound, force;
     const char *topology;

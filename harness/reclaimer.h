@@ -11,7 +11,8 @@
  *   struct smr_thread { struct fp_thread fp; ... };    one per thread, zeroed
  *   smr_init(shared, parameters)      once, before any thread
  *   smr_thread_init(t, shared, i)     once per thread i, by the driver, before any worker runs
- *   smr_epoch(shared)                 a number that grows with the scheme's progress
+ *   smr_epoch(shared)                 a number that grows with the scheme's progress; any thread may ask at any time, so
+ *                                     it loads atomics only
  *   uint64_t smr_held(t)              nodes that this thread retired and that were not freed, counted where they lie
  *
  * called by the worker, never inside an operation:

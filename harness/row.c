@@ -3,15 +3,12 @@
 
 #include "build_info.h"
 #include "clock.h"
+#include "csv_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 /* Header and row grow side by side, so that they cannot come apart. */
 struct row {
@@ -75,6 +72,8 @@ static void put_options(struct row *row, const struct plan *plan)
             put_text(row, "seconds_wanted", o->ops ? "" : text);
         else if (strcmp(option->name, "ops") == 0)
             put_text(row, "ops_wanted", o->ops ? text : "");
+        else if (strcmp(option->name, "sample-hz") == 0)
+            put_text(row, option->name, *o->samples ? text : "");
         else
             put_text(row, option->name, text);
     }
@@ -199,7 +198,6 @@ static void fill(struct row *row, const struct plan *plan, const struct result *
     time_t now = time(NULL);
     strftime(timestamp, sizeof timestamp, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
     row->measured = result && result->status == STATUS_OK;
-    row->first = true;
     put_text(row, "status", result ? status_name(result->status) : "");
     put_options(row, plan);
     put_identity(row, plan);
@@ -212,76 +210,51 @@ static void fill(struct row *row, const struct plan *plan, const struct result *
     put_text(row, "timestamp", timestamp);
 }
 
-/* Two malloced lines, each with its newline. */
+/* A row that grows in two malloced strings, valid once it is closed. */
+static void open_row(struct row *row, char **header, char **values)
+{
+    static size_t sizes[2];
+    *row = (struct row){
+        .header = open_memstream(header, &sizes[0]),
+        .values = open_memstream(values, &sizes[1]),
+        .first = true,
+    };
+    if (!row->header || !row->values)
+        fail(STATUS_OOM, "wanted memory for a row, found '%s': free some", strerror(errno));
+}
+
+static void close_row(struct row *row, const char *last)
+{
+    fputs(last, row->header);
+    fputs(last, row->values);
+    fclose(row->header);
+    fclose(row->values);
+}
+
 static void format(const struct plan *plan, const struct result *result, char **header, char **values)
 {
-    size_t sizes[2];
-    struct row row = {.header = open_memstream(header, &sizes[0]), .values = open_memstream(values, &sizes[1])};
-    if (!row.header || !row.values)
-        fail(STATUS_OOM, "wanted memory for a row, found '%s': free some", strerror(errno));
+    struct row row;
+    open_row(&row, header, values);
     fill(&row, plan, result);
-    fputc('\n', row.header);
-    fputc('\n', row.values);
-    fclose(row.header);
-    fclose(row.values);
+    close_row(&row, "\n");
 }
 
-/* Locks the file that `path` names then. Another trial's row_check_file may remove what it created between our open
- * and our lock, and a row for that file would be lost. -1: errno says why. */
-static int open_locked(const char *path, struct stat *facts)
+void row_identity(const struct plan *plan, char **header, char **values)
 {
-    for (;;) {
-        struct stat named;
-        int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-        if (fd < 0 || flock(fd, LOCK_EX) != 0 || fstat(fd, facts) != 0)
-            return -1;
-        if (stat(path, &named) == 0 && named.st_dev == facts->st_dev && named.st_ino == facts->st_ino)
-            return fd;
-        close(fd);
-    }
-}
-
-static bool ends_a_line(int fd, off_t size)
-{
-    char last;
-    return pread(fd, &last, 1, size - 1) == 1 && last == '\n';
-}
-
-/* Opens and locks; what `header` must match if the file holds anything. */
-static int open_csv(const char *path, const char *header, off_t *size)
-{
-    struct stat facts;
-    int fd = open_locked(path, &facts);
-    if (fd < 0)
-        fail(STATUS_USAGE, "wanted to append a row to '%s', found '%s': name a writable file", path, strerror(errno));
-    *size = S_ISREG(facts.st_mode) ? facts.st_size : 0;
-    if (*size == 0)
-        return fd;
-    size_t length = strlen(header);
-    char *found = malloc(length + 1);
-    ssize_t got = found ? pread(fd, found, length, 0) : -1;
-    if (got != (ssize_t)length || memcmp(found, header, length) != 0)
-        fail(STATUS_USAGE, "wanted '%s' to have this version's columns, found others: name a new file", path);
-    free(found);
-    if (!ends_a_line(fd, *size))
-        fail(STATUS_USAGE, "wanted '%s' to end with a whole row, found half of one: remove it or name a new file",
-             path);
-    return fd;
+    struct row row;
+    open_row(&row, header, values);
+    put_options(&row, plan);
+    put_text(&row, "commit", build_commit);
+    close_row(&row, "");
 }
 
 void row_check_file(const struct plan *plan, const char *path)
 {
     char *header, *values;
-    off_t size;
     if (!*path || strcmp(path, "-") == 0)
         return;
-    bool existed = access(path, F_OK) == 0;
     format(plan, NULL, &header, &values);
-    int fd = open_csv(path, header, &size);
-    /* Under the lock, and only if nobody has written to it since. */
-    if (!existed && size == 0)
-        unlink(path);
-    close(fd);
+    csv_file_check(path, header);
     free(header);
     free(values);
 }
@@ -294,22 +267,7 @@ void row_write(const struct plan *plan, const struct result *result, const char 
         fputs(header, stdout);
         fputs(values, stdout);
     } else {
-        off_t size;
-        int fd = open_csv(path, header, &size);
-        size_t head = size ? 0 : strlen(header), length = head + strlen(values);
-        char *text = malloc(length + 1);
-        snprintf(text, length + 1, "%s%s", size ? "" : header, values);
-        /* One write, and back to the old length if the disk took only a part. Pipes and devices have no fsync and no
-         * length: EINVAL. */
-        errno = 0;
-        if (write(fd, text, length) != (ssize_t)length || (fsync(fd) != 0 && errno != EINVAL)) {
-            int error = errno ? errno : ENOSPC;
-            if (ftruncate(fd, size) != 0 && errno != EINVAL)
-                error = errno;
-            fail(STATUS_USAGE, "wanted to append a row to '%s', found '%s': make room", path, strerror(error));
-        }
-        close(fd);
-        free(text);
+        csv_file_append(path, header, values);
     }
     free(header);
     free(values);

@@ -17,6 +17,10 @@ void row_check_file(const struct plan *, const char *path);
  * then only what the options say is filled (--check). */
 void row_write(const struct plan *, const struct result *, const char *path);
 
+/* What the options say and the commit, as the beginning of a header and of the lines below it: two malloced strings
+ * without newlines, for tables that hold several lines of a trial. */
+void row_identity(const struct plan *, char **header, char **values);
+
 /* A few lines for a terminal. */
 void row_summary(const struct plan *, const struct result *);
 

@@ -4,6 +4,7 @@
 #include "atomics.h"
 #include "clock.h"
 #include "meta.h"
+#include "sampler.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -231,6 +232,8 @@ static void note_times(const struct stage *stage, struct result *result, uint64_
         if (stopped && tally->end_ns > stopped && tally->end_ns - stopped > result->stop_lag_ns)
             result->stop_lag_ns = tally->end_ns - stopped;
     }
+    result->begin_ns = begin;
+    result->end_ns = end;
     result->seconds = (double)(end - begin) / 1e9;
     if (!stage->plan->options->ops && result->seconds > 1.05 * stage->plan->options->seconds)
         flag(result, "overrun");
@@ -252,6 +255,7 @@ static void measure(struct stage *stage, struct result *result)
     stage_add_up(stage, &before);
     uint64_t epoch = plan->combo->epoch(stage->trial);
     stage_trace_start(stage, &calibration);
+    result->sampler = sampler_start(plan, stage->trial);
     result->counters_valid = allocator_counters_read(&counters);
     struct host_throttling before_throttling = host_throttling();
 
@@ -261,6 +265,7 @@ static void measure(struct stage *stage, struct result *result)
     result->counters_valid &= allocator_counters_read(&result->counters);
     result->end = memory_usage();
     result->harness_bytes = meta_used();
+    sampler_stop(result->sampler);
     clock_calibrate_finish(&calibration);
     stage_add_up(stage, &after);
     window_difference(&result->window, &before, &after);
@@ -275,6 +280,8 @@ static void measure(struct stage *stage, struct result *result)
     result->latency = meta_alloc(sizeof *result->latency);
     for (unsigned i = 0; plan->options->sample_every && i < plan->threads; i++)
         histogram_merge(result->latency, stage->trial->workers[i].histogram);
+    if (sampler_late(result->sampler))
+        flag(result, "samples_late");
     if (!calibration.agrees)
         flag(result, "clock_disagrees");
     if (result->throttling.throttled_us > 0)

@@ -42,6 +42,7 @@ struct result {
     char flags[128]; /* what makes the numbers doubtful, separated by ; */
     double prefill_seconds;
     double seconds; /* from the first thread's begin to the last one's end */
+    uint64_t begin_ns, end_ns;
     uint64_t ops, ops_slowest, ops_fastest;
     struct totals window; /* differences over the window */
     uint64_t backlog_start, backlog_end;
@@ -56,6 +57,7 @@ struct result {
     bool counters_valid;
     struct host_throttling throttling; /* differences over the window */
     struct set_census census;
+    struct sampler *sampler; /* NULL if none ran */
 };
 
 /* Ends the process only for what a user can set right before the window; otherwise result.status says what happened. */
