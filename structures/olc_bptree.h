@@ -292,6 +292,7 @@ static noinline struct found ds_contains(struct ds *ds, struct smr_thread *t, ui
         return olc_contains_deep(ds, t, key);
     if (unlikely(!olc_descend_shallow(t, key, &at, root)))
         return olc_contains_again(ds, t, key);
+    race_window();
     found.found = leaf_find((struct bptree_leaf *)at.child, key, &found.value);
     race_window();
     node_check_live(at.child);
@@ -310,6 +311,7 @@ restart:
     struct olc_path at;
     if (unlikely(!olc_descend(t, ds, key, &at)))
         goto again;
+    race_window();
     struct bptree_leaf *leaf = (struct bptree_leaf *)at.child;
     uint64_t old;
     bool present = leaf_find(leaf, key, &old), full = leaf_full(leaf);
@@ -343,6 +345,7 @@ restart:
     struct olc_path at;
     if (unlikely(!olc_descend(t, ds, key, &at)))
         goto again;
+    race_window();
     struct bptree_leaf *leaf = (struct bptree_leaf *)at.child;
     uint64_t old;
     bool present = leaf_find(leaf, key, &old);
@@ -383,6 +386,7 @@ inlined bool olc_scan_leaf(struct smr_thread *t, struct ds *ds, uint64_t low, ui
         if (own < *bound)
             *bound = own;
     }
+    race_window();
     *n = leaf_collect((struct bptree_leaf *)at.child, low, keys, values, BPTREE_LEAF_KEYS);
     race_window();
     node_check_live(at.child);
