@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: MIT
 """Figures from results files. `kind = NAME` in a [figure ...] section is the module plots/NAME.py, which has
 
-    REQUIRED, OPTIONAL                     the keys of its section
+    REQUIRED, OPTIONAL                     the keys of its section besides COMMON
     draw(rows, spec, experiment, notes)    a matplotlib Figure
     table_of(rows, spec, experiment)        a lib.tables.Table for the terminal and the report, or None
 
-`rows` are rows of trials.csv in any order, failed ones too; `notes` are lines to print below. A figure depends on nothing
-else, so the same file gives the same bytes. Needs scripts/ on sys.path (lib)."""
+`rows` are the rows of trials.csv that the figure is about, in any order, failed ones too, `trace` being the place of the
+trial's trace; `notes` are lines to print below. A figure depends on nothing else, so the same files give the same bytes.
+Needs scripts/ on sys.path (lib)."""
 
 import importlib
 import os
 
 from lib.command import UserError
+
+
+COMMON = {"kind", "title", "series"}
 
 
 def load(experiment):
@@ -27,12 +31,21 @@ def _module(name, spec, experiment):
         module = importlib.import_module("plots." + wanted)
     if not hasattr(module, "draw"):
         raise UserError(f"wanted a kind of figure from plots/ in {where}, found '{wanted}': correct it")
-    keys = set(spec) - {"kind"}
+    keys = set(spec) - COMMON
     wrong = (module.REQUIRED - keys) | (keys - module.REQUIRED - module.OPTIONAL)
     if wrong:
-        raise UserError(f"wanted the keys {', '.join(sorted(module.REQUIRED | module.OPTIONAL))} in {where}, found "
+        raise UserError(f"wanted the keys {', '.join(sorted(module.REQUIRED | module.OPTIONAL | COMMON))} in {where}, found "
                         f"{', '.join(sorted(wrong))} missing or unknown: correct it")
+    unknown = set(spec.get("series", "").split()) - set(experiment.series)
+    if unknown:
+        raise UserError(f"wanted series of the file in {where}, found {min(unknown)}: correct it")
     return module
+
+
+def rows_of(spec, rows):
+    """Those of the series that the figure names; of all, if it names none."""
+    wanted = spec.get("series", "").split()
+    return [row for row in rows if not wanted or row["series"] in wanted]
 
 
 def rehearse(experiment, planned):
@@ -45,5 +58,6 @@ def rehearse(experiment, planned):
                                 "`reclaimbench --check` prints the header")
         if spec.get("baseline", next(iter(experiment.series))) not in experiment.series:
             raise UserError(f"wanted a series for baseline of [figure {name}], found {spec['baseline']}: correct it")
-        module.table_of(planned, spec, experiment)
-        module.draw(planned, spec, experiment, [])
+        rows = rows_of(spec, planned)
+        module.table_of(rows, spec, experiment)
+        module.draw(rows, spec, experiment, [])

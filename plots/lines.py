@@ -4,7 +4,7 @@
 from plots import series, style
 
 REQUIRED = {"x", "y"}
-OPTIONAL = {"panels", "title", "source"}
+OPTIONAL = {"panels", "source"}
 NOTES_SHOWN = 8
 
 
@@ -20,7 +20,7 @@ def draw(rows, spec, experiment, notes):
     source = experiment.source if spec.get("source") == "panel" else None
     divisor, prefix = style.scale(largest)
 
-    notes = [series.sample_note([line for _, found in divided for line in found])] + series.failure_notes(rows, x, column) + notes
+    notes = [series.sample_note([line for _, found in divided for line in found])] + series.failure_notes(rows, x, y, column) + notes
     if len(notes) > NOTES_SHOWN:
         notes = notes[:NOTES_SHOWN] + [f"and {len(notes) - NOTES_SHOWN} more: see report.html"]
     count = len(divided) + bool(source)
@@ -44,7 +44,7 @@ def draw(rows, spec, experiment, notes):
     for first in range(0, count, across):
         axes[first].set_ylabel(style.axis(y, prefix))
     handles = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels())}
-    drawn.suptitle(spec.get("title", experiment.question), fontsize=10, y=1 - 0.08 / height, va="top", wrap=True)
+    drawn.suptitle(series.title(spec, experiment), fontsize=10, y=1 - 0.08 / height, va="top", wrap=True)
     drawn.legend(handles.values(), handles.keys(), ncols=len(handles), loc="upper center",
                  bbox_to_anchor=(0.5, 1 - 0.3 / height))
     drawn.subplots_adjust(left=0.6 / drawn.get_figwidth(), right=1 - (0.45 if source else 0.15) / drawn.get_figwidth(), top=1 - 0.85 / height,

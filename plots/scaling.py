@@ -5,17 +5,17 @@ import statistics
 
 from lib import rows as table
 from lib import stats, tables
-from plots import series, style
+from plots import series, style, tabular
 
 REQUIRED = {"x", "y", "baseline"}
-OPTIONAL = {"panels", "title"}
+OPTIONAL = {"panels"}
 ABSENT = "–"
 
 
 def table_of(rows, spec, experiment):
     series.check_one_fence(rows)
     x, y = spec["x"], spec["y"]
-    names = list(experiment.series)
+    names = [name for name in experiment.series if any(row["series"] == name for row in rows)]
     source = experiment.source
     numbers = table.values(rows, y) + [n for line in (source.values.values() if source else ()) for n in line]
     divisor, prefix = style.scale(max(numbers, default=1))
@@ -31,7 +31,7 @@ def table_of(rows, spec, experiment):
         points = {word: {name: [source.values[name][i]] if name in source.values else [] for name in names}
                   for i, word in enumerate(source.at)}
         body += _block(source.label, points, names, others, spec["baseline"], divisor) + [None]
-    return tables.Table(spec.get("title", experiment.question), header, body[:-1])
+    return tables.Table(series.title(spec, experiment), header, body[:-1])
 
 
 def _samples(rows, name, x, word, y):
@@ -78,29 +78,5 @@ def _digits(ratio):
 
 
 def draw(rows, spec, experiment, notes):
-    found = table_of(rows, spec, experiment)
-    widths = [width + 2 for width in found.widths()]
-    across, height = sum(widths) * 0.082 + 0.3, 0.8 + 0.21 * (len(found.rows) + 1) + 0.17 * len(notes)
-    drawn = style.canvas(across, height)
-    ax = drawn.add_axes((0, 0, 1, 1))
-    ax.set_axis_off()
-    ax.set_xlim(0, across)
-    ax.set_ylim(0, height)
-    ends = [0.15 + 0.082 * sum(widths[: i + 1]) for i in range(len(widths))]
-    ax.text(0.15, height - 0.25, found.caption, fontsize=10)
-    y = height - 0.6
-    for row in [found.header] + found.rows:
-        if row is None:
-            ax.plot([0.15, across - 0.15], [y + 0.13] * 2, color=style.SOURCE_COLOUR, linewidth=0.5)
-            y += 0.15
-        else:
-            weight = "bold" if row is found.header else "normal"
-            ax.text(0.15, y, row[0], fontsize=8, weight=weight)
-            for end, word in zip(ends[1:], row[1:]):
-                ax.text(end, y, word, fontsize=8, ha="right", weight=weight)
-            if row is found.header:
-                ax.plot([0.15, across - 0.15], [y - 0.07] * 2, color="black", linewidth=0.8)
-        y -= 0.21
-    ax.text(0.15, 0.06, "\n".join(["median ± half the range of all samples; [95 % bootstrap interval]"] + notes), fontsize=7,
-            va="bottom")
-    return drawn
+    note = "median ± half the range of all samples; [95 % bootstrap interval]"
+    return tabular.draw(table_of(rows, spec, experiment), [note] + notes)

@@ -15,14 +15,20 @@ class Line:
     look: dict
     xs: list
     samples: list  # for each x all values, [] where every trial failed
+    scheme: tuple = ("", "")  # reclaimer and policy
 
     def medians(self):
         return [statistics.median(values) if values else float("nan") for values in self.samples]
 
 
+def title(spec, experiment):
+    """Says the mode as well: a quick figure must not be taken for a measurement of the publication's point."""
+    return f"{spec.get('title', experiment.question)} ({experiment.mode})"
+
+
 def check_one_fence(rows):
     """Schemes that were run with another kind of fence do not stand in one figure (P25)."""
-    kinds = sorted({row.get("fence") for row in table.usable(rows)} - {None, "", "none"})
+    kinds = sorted({row.get("fence") for row in filter(table.is_ok, rows)} - {None, "", "none"})
     if len(kinds) > 1:
         raise UserError(f"wanted one kind of fence in a figure, found {' and '.join(kinds)}: set `fence` in the file, and "
                         "run with --fresh")
@@ -46,7 +52,7 @@ def lines(rows, x, y, names):
         samples = [table.values([row for row in mine if row[x] == value], y) for value in xs]
         unsound = any(row.get("sound") == "0" for row in mine)
         found.append(Line(name + (" (unsound)" if unsound else ""), style.look(mine[0]["reclaimer"], mine[0]["policy"]),
-                          [float(value) for value in xs], samples))
+                          [_number_or_word(value) for value in xs], samples, (mine[0]["reclaimer"], mine[0]["policy"])))
     looks = [tuple(line.look.values()) for line in found]
     if len(set(looks)) < len(looks):
         raise UserError("wanted series of different schemes in one panel, found two that would look the same: put the "
@@ -54,16 +60,23 @@ def lines(rows, x, y, names):
     return found
 
 
-def sample_note(found):
+def _number_or_word(text):
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def sample_note(found, drawn="lines: medians; dots and bars"):
     """How many samples stand behind a point."""
     counts = sorted({len(values) for line in found for values in line.samples if values})
     if not counts:
         return "no trial succeeded"
     counted = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
-    return f"lines: medians; dots and bars: all samples and their range, {counted}"
+    return f"{drawn}: all samples and their range, {counted}"
 
 
-def failure_notes(rows, x, panel=None):
+def failure_notes(rows, x, y, panel=None):
     """'olc at threads 4, jemalloc: 2 of 5 timeout' for each point with failed trials."""
     points = {}
     for row in rows:
@@ -75,7 +88,7 @@ def failure_notes(rows, x, panel=None):
         if failed:
             notes.append(f"{name} at {x} {value}{', ' + word if word else ''}: {len(failed)} of {len(statuses)} "
                          f"{', '.join(sorted(set(failed)))}")
-    traced = sum(bool(row.get("trace")) for row in rows)
-    if traced:
-        notes.append(f"{traced} traced trials are not drawn")
+    watched = sum(table.is_ok(row) for row in rows) - len(table.usable(rows, y))
+    if watched:
+        notes.append(f"{watched} traced or timed trials are not drawn")
     return notes

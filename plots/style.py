@@ -31,6 +31,9 @@ SCHEMES = {
     "nbr_plus": ("#aa3377", "H"),
 }
 POLICIES = {"batch": "-", "amortized": "--", "pooled": ":"}
+HATCHES = {"batch": "", "amortized": "////", "pooled": "...."}
+WARNING_COLOUR = "#cc0000"
+EPOCH_COLOUR = "#0000ee"
 SOURCE_COLOUR = "#999999"
 
 SETTINGS = {
@@ -55,6 +58,12 @@ def look(reclaimer, policy):
     colour, marker = SCHEMES.get(reclaimer) or _derived(reclaimer)
     dashes = POLICIES.get(policy.partition(":")[0], "-.")
     return {"color": colour, "marker": marker, "linestyle": dashes}
+
+
+def fill(reclaimer, policy):
+    """Keyword arguments of bar() for a scheme: the colour is the reclaimer's, the hatch the policy's."""
+    hatch = HATCHES.get(policy.partition(":")[0], "xx")
+    return {"facecolor": look(reclaimer, policy)["color"], "hatch": hatch, "edgecolor": "white", "linewidth": 0}
 
 
 def _derived(name):

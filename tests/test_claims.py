@@ -10,11 +10,13 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(ROOT, "scripts")]
 
 from lib import claims, machine, stats  # noqa: E402
+from lib import rows as table  # noqa: E402
 
 
 def judged(value, holds, samples, **more):
     section = {"says": "s", "value": value, "holds": holds, **more}
     rows = [{"series": name, "trial": f"threads={threads}", "threads": str(threads), "status": status, "units": "4",
+             "sockets": "2",
              "ops_per_s": str(number)}
             for (name, threads), found in samples.items() for status, number in found]
     return claims.answer(claims.parse("c", section, "f"), rows, lambda name: f"needs {name}")[0]
@@ -35,6 +37,30 @@ def test_claims_are_answered_with_an_interval():
     assert unsure.answer == "cannot be tested here" and "more repeats" in unsure.reason
     efficiency = judged("a[threads=max] / a[threads=1] / a[threads=max].threads", "> 0.9", samples)
     assert abs(efficiency.value - 1) < 0.01
+
+
+def test_threads_may_be_named_by_the_machine():
+    samples = {("a", 1): ok(10, 10.1, 9.9), ("a", 2): ok(20, 20.1, 19.9), ("a", 4): ok(30, 30, 30.1), ("a", 8): ok(5, 5, 5.1)}
+    assert abs(judged("a[threads=all] / a[threads=1]", "> 1", samples).value - 3) < 0.02
+    assert abs(judged("a[threads=socket] / a[threads=1]", "> 1", samples).value - 2) < 0.02
+    assert abs(judged("a[threads=max] / a[threads=1]", "> 0", samples).value - 0.5) < 0.02
+    del samples["a", 4]
+    assert judged("a[threads=all]", "> 1", samples).reason == "a[threads=all]: not measured in this sweep"
+
+
+def test_quotients_of_columns_compare_what_each_node_costs():
+    rows = [{"series": name, "trial": name, "status": "ok", "freed": str(freed), "alloc_flushes": str(flushes)}
+            for name, freed, flushes in (("batch", 1000, 500), ("batch", 1010, 505), ("af", 4000, 400), ("af", 4040, 404))]
+    section = {"says": "s", "value": "batch.alloc_flushes / batch.freed / af.alloc_flushes * af.freed", "holds": ">= 3"}
+    (found,) = claims.answer(claims.parse("c", section, "f"), rows, None)
+    assert found.value == pytest.approx(5)
+
+
+def test_instrumented_trials_tell_everything_but_speed():
+    columns = {"ops_per_s": "5", "p99_ns": "5", "epochs": "5"}
+    rows = [{"series": "a", "trial": "t", "status": "ok", "trace": "", "time_free": "1", **columns},
+            {"series": "a", "trial": "t", "status": "ok", "trace": "0.trace", "time_free": "0", **columns}]
+    assert [table.values(rows, column) for column in columns] == [[], [], [5, 5]]
 
 
 def test_claims_say_what_is_missing():

@@ -6,15 +6,16 @@ import os
 import subprocess
 import sys
 
+import numpy
 import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [ROOT, os.path.join(ROOT, "scripts")]
 
 import plots  # noqa: E402
-from lib import experiment, tables  # noqa: E402
+from lib import experiment, tables, trace  # noqa: E402
 from lib.command import UserError  # noqa: E402
-from plots import lines, scaling, series, style  # noqa: E402
+from plots import bars, columns, garbage, lines, scaling, series, style, timeline, traces  # noqa: E402
 
 SPEC = {"kind": "lines", "x": "threads", "y": "ops_per_s", "panels": "allocator", "source": "panel"}
 TABLE = {"kind": "scaling", "x": "threads", "y": "ops_per_s", "panels": "allocator", "baseline": "rwlock"}
@@ -85,7 +86,7 @@ def test_failures_are_gaps_with_a_note_and_never_zeros(read_scaling):
     rows = make_rows(**fail_at("olc", "2"))
     line = [found for found in series.lines(rows, "threads", "ops_per_s", ["rwlock", "olc"]) if found.label == "olc"][0]
     assert line.xs == [1, 2, 4] and math.isnan(line.medians()[1]) and min(line.samples[0]) > 0
-    notes = series.failure_notes(rows, "threads", "allocator")
+    notes = series.failure_notes(rows, "threads", "ops_per_s", "allocator")
     assert notes == ["olc at threads 2, glibc: 5 of 5 crash:SIGSEGV", "olc at threads 2, jemalloc: 5 of 5 crash:SIGSEGV"]
     with style.styled():
         drawn = lines.draw(rows, SPEC, read_scaling, [])
@@ -108,7 +109,7 @@ def test_the_number_of_samples_and_their_spread_are_drawn(read_scaling):
 def test_traced_trials_are_not_drawn():
     rows = make_rows(trace=lambda row: "t.trace" if row["repeat_index"] == "4" else "")
     assert [len(samples) for samples in series.lines(rows[:15], "threads", "ops_per_s", ["rwlock"])[0].samples] == [4] * 3
-    assert "12 traced trials are not drawn" in series.failure_notes(rows, "threads")
+    assert "12 traced or timed trials are not drawn" in series.failure_notes(rows, "threads", "ops_per_s")
 
 
 def test_kinds_of_fence_are_not_mixed_in_a_figure(read_scaling):
@@ -171,3 +172,212 @@ def test_figures_are_rehearsed_before_anything_is_measured(read_scaling):
     read_scaling.figures["table"]["baseline"] = "oak"
     with pytest.raises(UserError, match="oak"):
         plots.rehearse(read_scaling, planned)
+
+
+BARS = {"kind": "bars", "x": "threads", "y": "ops_per_s", "panels": "allocator", "source": "panel"}
+
+
+def words_of(drawn):
+    return [text.get_text() for text in drawn.findobj(lambda a: hasattr(a, "get_text"))]
+
+
+def heights(ax):
+    return [round(bar.get_height(), 3) for container in ax.containers for bar in container]
+
+
+def test_bars_are_medians_with_all_samples_and_gaps_where_trials_failed(read_scaling):
+    rows = make_rows(**fail_at("olc", "2"))
+    with style.styled():
+        drawn = bars.draw(rows, BARS, read_scaling, [])
+    glibc, _, article = drawn.axes
+    assert [h for h in heights(glibc) if not math.isnan(h)] == [20.4, 10.2, 5.1, 30.6, 122.4] and len(heights(glibc)) == 6
+    assert glibc.get_xticks().tolist() == [0, 1, 2]
+    assert sum(len(found.get_offsets()) for found in glibc.collections if hasattr(found, "get_sizes")) == 25
+    assert heights(article)[:4] == [23.1, 12.5, 6.6, 6.0]
+    words = words_of(drawn)
+    assert "failed" in words and "article (Apple M2)" in words and any("n = 5" in word for word in words)
+    assert any("crash:SIGSEGV" in word for word in words) and any("(full)" in word for word in words)
+
+
+def test_bars_on_a_logarithmic_axis_begin_above_zero(read_scaling):
+    with style.styled():
+        drawn = bars.draw(make_rows(), {**BARS, "log": "yes"}, read_scaling, [])
+    assert drawn.axes[0].get_yscale() == "log" and drawn.axes[0].get_ylim()[0] == pytest.approx(2.5)
+
+
+def test_bars_tell_policies_apart_by_their_hatch():
+    batch, amortized, other = (style.fill("debra", policy) for policy in ("batch", "amortized:4", "ebr"))
+    assert batch["facecolor"] == amortized["facecolor"]
+    assert len({batch["hatch"], amortized["hatch"], other["hatch"]}) == 3
+    assert amortized == style.fill("debra", "amortized")
+
+
+def write_trace(path, threads, lines, dropped=0):
+    lines = [f"{thread} 0 1000000000 window 0" for thread in range(threads)] + lines
+    path.write_text(f"# reclaimbench trace version=1 threads={threads} events={len(lines)} dropped={dropped} "
+                    "long_free_threshold_ns=100000\n# thread begin_ns duration_ns event value\n" + "\n".join(lines) + "\n")
+    return str(path)
+
+
+# Two threads free for 0.3 s each and overlap for 0.1 s; the epoch ends at 0.4 and 0.8; what lies outside is cut off.
+SMALL = ["0 -1000 0 epoch 1", "0 100000000 300000000 batch_free 10", "1 300000000 300000000 batch_free 10",
+         "0 150000000 0 garbage 5", "1 400000000 0 epoch 2", "1 410000000 0 garbage 7", "0 500000000 0 garbage 9",
+         "0 800000000 0 epoch 3", "1 900000000 0 garbage 0", "1 950000000 200000000 long_free 0", "0 5 5 comet 12"]
+
+
+def traced_row(path, series_="a", repeat=0, **more):
+    return {"series": series_, "trial": "oversubscribe=yes threads=2", "status": "ok", "reclaimer": "debra", "policy": "batch",
+            "repeat_index": str(repeat), "threads": "2", "trace": path, "time_free": "0", "fence": "full", "sound": "1", **more}
+
+
+@pytest.fixture(name="one_series")
+def make_one_series():
+    return experiment.Experiment("x.ini", "x", "quick", "Does it?", series={"a": {}, "b": {}})
+
+
+def test_a_trace_is_read_by_the_names_of_its_events(tmp_path):
+    found = trace.read(write_trace(tmp_path / "t", 2, SMALL))
+    assert (found.threads, found.dropped, found.end, found.thread_time) == (2, 0, 1, 2)
+    assert found.events("batch_free").begin.tolist() == [0.1, 0.3] and len(found.events("epoch")) == 2
+    assert found.share("batch_free") == pytest.approx(0.3) and found.share("long_free") == pytest.approx(0.025)
+    assert found.overlap("batch_free") == pytest.approx(0.6 / 0.5) and found.overlap("token") is None
+    assert len(found.events("nothing")) == 0
+
+
+def test_garbage_of_an_epoch_is_what_each_thread_told_last(tmp_path):
+    epochs, times, nodes = traces.garbage(trace.read(write_trace(tmp_path / "t", 2, SMALL)))
+    # From 0.4 to 0.8 thread 0 told 9, thread 1 told 7; from 0.8 on thread 1 has told 0.
+    assert epochs.tolist() == [1, 2] and times.tolist() == [0.4, 0.8] and nodes.tolist() == [16, 9]
+
+
+def test_threads_within_a_box_are_averaged_over_columns(tmp_path):
+    found = trace.read(write_trace(tmp_path / "t", 2, SMALL)).events("batch_free")
+    edges, many = traces.busy(found, 0, 1, 10)
+    assert len(edges) == 11 and [round(value, 6) for value in many] == [0, 1, 1, 2, 1, 1, 0, 0, 0, 0]
+
+
+def test_boxes_that_one_pixel_holds_are_joined_and_others_are_not():
+    events = trace.Events(*(numpy.array(column) for column in ([0, 0, 1, 0], [0.0, 0.11, 0.12, 0.5], [0.1, 0.2, 0.3, 0.6],
+                                                               [1, 1, 1, 1])))
+    thread, begin, end = traces.merged(events, 0.02)
+    assert thread.tolist() == [0, 0, 1] and begin.tolist() == [0, 0.5, 0.12] and end.tolist() == [0.2, 0.6, 0.3]
+
+
+def test_claims_read_nothing_from_a_trace_with_holes(tmp_path):
+    rows = trace.derive([traced_row(write_trace(tmp_path / "t", 2, SMALL)),
+                         traced_row(write_trace(tmp_path / "u", 2, SMALL, dropped=3)), traced_row(str(tmp_path / "missing")),
+                         traced_row("")])
+    assert [row["batch_free_share"] for row in rows] == ["0.3", "", "", ""]
+    assert [row["batch_free_overlap"] for row in rows] == ["1.2", "", "", ""]
+    assert [row["trace_dropped"] for row in rows] == ["0", "3", "", ""]
+
+
+TIMELINE = {"kind": "timeline", "garbage": "yes", "dots": "epoch token"}
+
+
+def test_a_timeline_draws_the_first_repeat_that_is_ok_and_says_so(tmp_path, one_series):
+    rows = [traced_row("", repeat=0, status="timeout"), traced_row(write_trace(tmp_path / "t", 2, SMALL), repeat=1),
+            traced_row(str(tmp_path / "missing"), repeat=2)]
+    with style.styled():
+        drawn = timeline.draw(rows, TIMELINE, one_series, ["a note"])
+    words = "\n".join(words_of(drawn))
+    assert "a, 2 threads: repeat 1 of 3" in words and "single frees from 100 µs on" in words and "a note" in words
+    assert "0.3 of thread time in 2 batch frees, 2 epochs" in words and "dropped" not in words and "(quick)" in words
+    summary, lanes, below = drawn.axes
+    assert len(lanes.collections[0].get_paths()) == 2 and len(lanes.collections[1].get_offsets()) == 2
+    assert summary.get_xlim() == below.get_xlim() == (0, 1)
+
+
+def test_dropped_events_are_a_warning_in_the_figure(tmp_path, one_series):
+    row = traced_row(write_trace(tmp_path / "t", 2, SMALL, dropped=17))
+    with style.styled():
+        for kind, spec in ((timeline, TIMELINE), (garbage, {"kind": "garbage"})):
+            found = [text for text in kind.draw([row], spec, one_series, []).findobj(lambda a: hasattr(a, "get_text"))
+                     if "17 events were dropped" in text.get_text()]
+            assert len(found) == 1 and found[0].get_color() == style.WARNING_COLOUR
+
+
+def test_empty_windows_and_missing_traces_are_told_and_not_drawn(tmp_path, one_series):
+    rows = [traced_row(write_trace(tmp_path / "t", 2, [])), traced_row(str(tmp_path / "missing"), "b")]
+    with style.styled():
+        for kind, spec in ((timeline, TIMELINE), (garbage, {"kind": "garbage"})):
+            words = "\n".join(words_of(kind.draw(rows, spec, one_series, [])))
+            assert "a, 2 threads: repeat 0 of 1, 2 events" in words and "b, 2 threads: wanted a trace" in words
+            assert "no trial" not in words and "0 epochs" in words
+            assert "no traced trial" in "\n".join(words_of(kind.draw([traced_row("", status="")], spec, one_series, [])))
+
+
+def test_a_timeline_can_be_a_part_of_the_window(tmp_path, one_series):
+    row = traced_row(write_trace(tmp_path / "t", 2, SMALL))
+    with style.styled():
+        drawn = timeline.draw([row], {"kind": "timeline", "from": "0.45", "to": "0.7"}, one_series, [])
+        assert drawn.axes[1].get_xlim() == (0.45, 0.7) and len(drawn.axes[1].collections[0].get_paths()) == 1
+        for wrong in ({"from": "1", "to": "0.5"}, {"from": "noon"}):
+            with pytest.raises(UserError, match="from"):
+                timeline.draw([row], {"kind": "timeline", **wrong}, one_series, [])
+
+
+def test_the_same_trace_gives_the_same_bytes(tmp_path, one_series):
+    rows = [traced_row(write_trace(tmp_path / "t", 2, SMALL)), traced_row(write_trace(tmp_path / "u", 2, SMALL[:5]), "b")]
+    for turn in ("1", "2"):
+        with style.styled():
+            style.save(timeline.draw(rows, TIMELINE, one_series, []), str(tmp_path / ("line" + turn)))
+            style.save(garbage.draw(rows, {"kind": "garbage"}, one_series, []), str(tmp_path / ("garbage" + turn)))
+        rows = rows[::-1]
+    for name in ("line", "garbage"):
+        for kind in (".png", ".svg"):
+            assert (tmp_path / (name + "1" + kind)).read_bytes() == (tmp_path / (name + "2" + kind)).read_bytes()
+
+
+def test_a_large_trace_becomes_no_more_boxes_than_there_are_pixels(tmp_path, one_series):
+    lines = [f"{i % 192} {i * 9990} 5000 batch_free 4" for i in range(100000)] + [f"{i % 192} {i * 99900} 0 epoch {i}"
+                                                                                  for i in range(10000)]
+    row = traced_row(write_trace(tmp_path / "t", 192, lines))
+    with style.styled():
+        drawn = timeline.draw([row], TIMELINE, one_series, [])
+        paths = style.save(drawn, str(tmp_path / "large"))
+    assert os.path.getsize(paths[1]) < 2_000_000
+    many = trace.Events(numpy.zeros(200000, int), numpy.arange(200000) / 2e5, numpy.arange(200000) / 2e5 + 1e-6,
+                        numpy.zeros(200000))
+    assert len(traces.merged(many, 1 / 1400)[0]) == 1
+
+
+COLUMNS = {"kind": "columns", "by": "policy threads",
+           "columns": "\nM ops/s: ops_per_s / 1000000\nflushes per 1,000 frees: flushes / freed * 1000\nµs in free: free_ns / 1000"}
+
+
+def column_rows():
+    rows = []
+    for policy, flushes in (("batch", 50), ("amortized", 10)):
+        for repeat in range(3):
+            for timed in ("0", "1"):
+                rows.append({"series": "timed" if timed == "1" else "plain", "trial": policy, "status": "ok", "policy": policy,
+                             "threads": "16", "ops_per_s": str(2e6 + repeat * 1e5 - 1e6 * (timed == "1")), "freed": "1000",
+                             "flushes": str(flushes + 9000 * (timed == "1")), "free_ns": "5000" if timed == "1" else "",
+                             "trace": "", "time_free": timed, "fence": "full", "repeat_index": str(repeat)})
+    return rows
+
+
+def test_a_table_of_columns_never_mixes_plain_and_instrumented_trials(one_series):
+    made = columns.table_of(column_rows(), COLUMNS, one_series)
+    assert made.header == ["policy", "threads", "M ops/s", "flushes per 1,000 frees", "µs in free†"]
+    assert made.rows[0] == ["amortized", "16", "2.10 ±5%", "10.0 ±0%", "5.00 ±0%"] and made.rows[2][3] == "50.0 ±0%"
+    with style.styled():
+        words = words_of(columns.draw(column_rows(), COLUMNS, one_series, []))
+    assert any("† from traced or timed trials" in word for word in words)
+
+
+def test_columns_that_cannot_be_told_are_empty_and_mistakes_are_named(one_series):
+    rows = [{**row, "freed": "0"} for row in column_rows()]
+    assert columns.table_of(rows, COLUMNS, one_series).rows[0][3] == "–"
+    for wrong in ({"by": "colour"}, {"columns": "x: ops_per_year"}, {"columns": "ops_per_s"}, {"columns": "x: freed +"}):
+        with pytest.raises(UserError, match="correct x.ini"):
+            columns.table_of(rows, {**COLUMNS, **wrong}, one_series)
+
+
+def test_a_figure_may_be_about_some_series(read_scaling):
+    rows = make_rows()
+    assert {row["series"] for row in plots.rows_of({"series": "olc"}, rows)} == {"olc"} and plots.rows_of({}, rows) == rows
+    read_scaling.figures["throughput"]["series"] = "oak"
+    with pytest.raises(UserError, match="oak"):
+        plots.load(read_scaling)

@@ -98,8 +98,8 @@ class Site:
         assert old in text
         self.file.write_text(text.replace(old, new))
 
-    def plan(self, quick=False):
-        return plan.make(experiment.load(str(self.file), quick), Binary(FAKE))
+    def plan(self, mode="full"):
+        return plan.make(experiment.load(str(self.file), mode), Binary(FAKE))
 
 
 def test_sweep_is_the_product_of_the_words_with_equal_thread_counts_merged(site):
@@ -111,14 +111,14 @@ def test_sweep_is_the_product_of_the_words_with_equal_thread_counts_merged(site)
 
 
 def test_quick_overrides_every_series(site):
-    trials = site.plan(quick=True).trials
+    trials = site.plan("quick").trials
     assert len(trials) == 2 * 2 * 3
     assert {trial.point.options["allocator"] for trial in trials} == {"glibc"}
 
 
 def test_an_empty_value_takes_an_inherited_option_away(site):
     site.replace("[quick]\n", "[quick]\nops =\nseconds = 0.5\n")
-    assert all("ops" not in p.options and p.options["seconds"] == "0.5" for p in site.plan(quick=True).points)
+    assert all("ops" not in p.options and p.options["seconds"] == "0.5" for p in site.plan("quick").points)
 
 
 def test_repeats_are_interleaved_in_an_order_that_the_seed_decides(site):
@@ -341,6 +341,67 @@ def test_the_full_sweep_may_follow_the_quick_one_but_not_the_other_way_round(sit
     assert site.run("--quick").returncode == 2
 
 
+def test_the_papers_parameters_are_a_mode_of_their_own(site):
+    assert site.run("--paper").returncode == 2 and not site.started()
+    site.replace("[quick]\n", "[paper]\nthreads = 3\n\n[quick]\n")
+    assert site.run("--quick").returncode == 0
+    done = site.run("--paper")
+    assert done.returncode == 0 and {row["threads"] for row in site.rows()} == {"3"}
+    assert json.loads((site.out / "sweep.json").read_text())["mode"] == "paper"
+    assert "<h1>basic (paper)</h1>" in (site.out / "report.html").read_text()
+    assert (site.folder / "results" / "basic.1").exists()
+    refused = site.run()
+    assert refused.returncode == 2 and "the mode" in refused.stderr and "--fresh" in refused.stderr
+    assert site.run("--quick", "--paper").returncode == 2
+
+
+def test_several_files_run_one_after_the_other_and_do_not_hide_each_other(site):
+    second, broken = site.folder / "second.ini", site.folder / "broken.ini"
+    second.write_text(BASIC.replace("ops = 1000", "ops = 7"))
+    broken.write_text(BASIC.replace("ops = 1000", "opps = 1000"))
+    done = site.run("--quick", str(broken), str(second), rules=[{"when": {"ops": "1000", "threads": "1"}, "do": "oom"}])
+    assert done.returncode == 2
+    said = done.stdout.split("All files")[1]
+    assert "basic.ini: 6 of 12 trials ok" in said and "broken.ini: wanted an option" in said
+    assert "second.ini: 12 of 12 trials ok; claims: 1 holds" in said
+    assert len(site.rows()) == 12 and (site.folder / "results" / "second" / "throughput.png").exists()
+    assert re.search(r"basic: 0 of 12 trials, \d:\d\d left \(all files: \d:\d\d\)", done.stderr)
+    assert site.run("--quick", str(second)).returncode == 1
+    planned = site.run("--plan", str(second)).stdout.splitlines()
+    assert planned[-1].startswith("# in all 120 trials")
+    (site.folder / "more").mkdir()
+    twin = site.folder / "more" / "basic.ini"
+    twin.write_text(BASIC)
+    assert "share a folder" in site.run("--quick", str(twin)).stderr
+
+
+def test_traces_are_found_where_the_folder_is(site):
+    site.replace("[quick]\n", "[quick]\ntrace = yes\n")
+    site.file.write_text(site.file.read_text() + """
+[figure timeline]
+kind = timeline
+garbage = yes
+
+[claim turns]
+says = one at a time
+value = olc[threads=max].batch_free_overlap
+holds = < 1.001
+
+[claim busy]
+says = half of all time
+value = olc[threads=max].batch_free_share
+holds = > 0.15 and < 0.25
+""")
+    assert site.run("--quick").returncode == 0
+    moved = site.folder / "elsewhere" / "basic"
+    moved.parent.mkdir()
+    shutil.move(site.out, moved)
+    done = site.run("--quick", "--draw", "--results", str(moved.parent))
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"turns +1 .* holds", done.stdout) and re.search(r"busy +0.2 .* holds", done.stdout)
+    assert "no figure" not in done.stdout
+
+
 def test_claims_across_experiments_need_both_results(site):
     site.replace("value = olc[threads=max] / olc[threads=1]", "value = olc[threads=max] / twin:olc[threads=max]")
     assert "needs the results of twin" in site.run("--quick").stdout
@@ -352,7 +413,7 @@ def test_claims_across_experiments_need_both_results(site):
     site.file = site.folder / "twin.ini"
     assert site.run().returncode == 0
     site.file = first
-    assert "in the other mode" in site.run("--quick").stdout
+    assert "in another mode" in site.run("--quick").stdout
 
 
 def compare(*arguments):

@@ -18,13 +18,17 @@ class UserError(Exception):
     """Something that the person at the keyboard can set right."""
 
 
+def complain(error):
+    print(f"{os.path.basename(sys.argv[0])}: {error}", file=sys.stderr)
+
+
 def enter(main):
     """Runs main(); its result is the exit status."""
     name = os.path.basename(sys.argv[0])
     try:
         status = main()
     except UserError as error:
-        print(f"{name}: {error}", file=sys.stderr)
+        complain(error)
         status = 2
     except (OSError, json.JSONDecodeError) as error:
         # A folder that cannot be written, a full disk, a results file that something else has spoilt.

@@ -12,8 +12,10 @@ from lib import claims
 from lib.command import UserError
 
 NAME = re.compile(r"[\w-]+")
-RESERVED = ("experiment", "all", "quick", "source")
-LEAST_REPEATS, LEAST_QUICK_REPEATS = 5, 3
+# full: the file as it stands, for the machine at hand; quick: to see that all works; paper: the publication's own parameters.
+MODES = ("full", "quick", "paper")
+RESERVED = ("experiment", "all", "source") + MODES[1:]
+LEAST_REPEATS = {"full": 5, "quick": 3, "paper": 5}
 
 
 @dataclass
@@ -31,10 +33,10 @@ class Source:
 class Experiment:
     path: str
     name: str
-    quick: bool
+    mode: str = "full"
     question: str = ""
     expected: str = ""
-    repeats: int = LEAST_REPEATS
+    repeats: int = 5
     order_seed: int = 1
     timeout: float = 120.0
     trial_seconds: float = 2.0
@@ -44,7 +46,7 @@ class Experiment:
     source: Source = None
 
 
-# Keys of [experiment]; [quick] may set those that have a number.
+# Keys of [experiment]; the section of a mode may set those that have a number.
 SETTINGS = {
     "question": str,
     "expected": str,
@@ -55,16 +57,19 @@ SETTINGS = {
 }
 
 
-def load(path, quick=False):
+def load(path, mode="full"):
     name = os.path.splitext(os.path.basename(path))[0]
     file = _parse(path)
-    found = Experiment(path, name, quick)
+    found = Experiment(path, name, mode)
     _settings(found, file["experiment"] if "experiment" in file else {})
     if not found.question or not found.expected:
         raise UserError(f"wanted `question` and `expected` in [experiment] of {path}, found them missing: write down "
                         "what is asked and which answer is expected before measuring")
     shared = dict(file["all"]) if "all" in file else {}
-    overrides = dict(file["quick"]) if quick and "quick" in file else {}
+    if mode == "paper" and mode not in file:
+        raise UserError(f"wanted the parameters of the publication in [paper] of {path}, found no such section: add it, or "
+                        "run without --paper")
+    overrides = dict(file[mode]) if mode in file else {}
     _settings(found, {key: overrides.pop(key) for key in list(overrides) if key in SETTINGS})
     _check_repeats(found)
 
@@ -117,7 +122,7 @@ def _settings(found, section):
 
 
 def _check_repeats(found):
-    least = LEAST_QUICK_REPEATS if found.quick else LEAST_REPEATS
+    least = LEAST_REPEATS[found.mode]
     if found.repeats < least:
         raise UserError(f"wanted at least {least} repeats, found {found.repeats} in {found.path}: fewer say nothing "
                         "about spread")

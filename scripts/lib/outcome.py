@@ -33,7 +33,7 @@ class Outcome:
 
 
 def build(experiment, results):
-    rows, left_out = results.rows(), results.state()["left_out"]
+    rows, left_out = results.measured(), results.state()["left_out"]
     found = Outcome([], [], [], _failures(rows), _warnings(experiment, results, rows))
     modules = plots.load(experiment)
     with style.styled():
@@ -50,6 +50,7 @@ def build(experiment, results):
 
 def _figure(found, name, module, experiment, results, rows, notes):
     spec = experiment.figures[name]
+    rows = plots.rows_of(spec, rows)
     drawn = module.draw(rows, spec, experiment, notes)
     found.images += style.save(drawn, results.path(name))
     made = module.table_of(rows, spec, experiment)
@@ -63,10 +64,10 @@ def _elsewhere(name, results):
     state, ours = other.state(), results.state()
     if state is None:
         return f"needs the results of {name}: run it first"
-    for key, what in (("quick", "in the other mode (quick or full)"), ("binary_sha256", "with another driver")):
-        if state[key] != ours[key]:
+    for key, what in (("mode", "in another mode (quick, full or paper)"), ("binary_sha256", "with another driver")):
+        if state.get(key) != ours[key]:
             return f"{name} was measured {what}: run it again with --fresh"
-    return other.rows()
+    return other.measured()
 
 
 def _failures(rows):
@@ -78,7 +79,7 @@ def _warnings(experiment, results, rows):
     """What was seen, why it matters, what to try."""
     lines = []
     points = {}
-    for row in table.usable(rows):
+    for row in rows:
         points.setdefault((row["series"], row["trial"]), []).append(row)
     for column in sorted({spec["y"] for spec in experiment.figures.values() if "y" in spec}):
         wide = [(text, table.values(part, column)) for (_, text), part in points.items()]
@@ -91,6 +92,10 @@ def _warnings(experiment, results, rows):
         marked = [row["trial"] for row in rows if flag in (row.get("flags") or "").split(";")]
         lines.append(f"the driver flags {len(marked)} of {len(rows)} trials as {flag} (the first: {marked[0]}): their numbers "
                      "are doubtful; docs/ tells what the flag means")
+    lost = [row for row in rows if (table.number(row, "trace_dropped") or 0) > 0]
+    if lost:
+        lines.append(f"{len(lost)} of {len(rows)} traces dropped events (the first: {lost[0]['trial']}): their timelines have holes "
+                     "and no claim is read from them; give a larger trace-events")
     if any(row.get("sound") == "0" for row in rows):
         lines.append("rows with sound = 0 ran a reclaimer that may free what is still read: their speed proves nothing")
     record = results.machine() or {"runs": [], "facts": None}
@@ -133,8 +138,16 @@ def say(experiment, results, found):
         print(f"  {command.short(path)}")
 
 
+def summary(found, results):
+    """One line: how the trials ended and what became of the claims."""
+    total, answers = len(results.rows()), [verdict.answer for verdict in found.verdicts]
+    counted = [f"{answers.count(answer)} {answer}" for answer in (claims.HOLDS, claims.FAILS, claims.UNTESTED)
+               if answer in answers]
+    return f"{total - len(found.failures)} of {total} trials ok; claims: {', '.join(counted)}"
+
+
 def _write_report(experiment, results, found, rows, left_out):
-    parts = [f"<h1>{html.escape(experiment.name)}{' (quick)' if experiment.quick else ''}</h1>",
+    parts = [f"<h1>{html.escape(experiment.name)} ({experiment.mode})</h1>",
              f"<p><b>Question.</b> {html.escape(experiment.question)}</p>",
              f"<p><b>Expected.</b> {html.escape(experiment.expected)}</p>"]
     if found.verdicts:
@@ -154,7 +167,7 @@ def _write_report(experiment, results, found, rows, left_out):
     parts.append("<h2>Machine and driver</h2>" + _facts(results.machine() or {}, rows))
     with open(experiment.path, encoding="utf-8") as file:
         text = file.read()
-    again = f"scripts/run {command.short(experiment.path)}{' --quick' if experiment.quick else ''} --fresh"
+    again = f"scripts/run {command.short(experiment.path)}{'' if experiment.mode == 'full' else ' --' + experiment.mode} --fresh"
     parts.append(f"<h2>The experiment file</h2><p>Measure again: <code>{html.escape(again)}</code></p>"
                  f"<pre>{html.escape(text)}</pre>")
     page = (f"<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{html.escape(experiment.name)}</title>"

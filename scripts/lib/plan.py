@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from lib import claims
 from lib import rows as table
+from lib import trace
 from lib.command import UserError
 
 # What the runner sets itself.
@@ -46,7 +47,7 @@ class Plan:
 
     def rows(self):
         """What the trials would look like if each had been left unmeasured."""
-        return [{**point.row, "series": point.series, "trial": point.text, "status": ""} for point in self.points]
+        return [{**dict.fromkeys(trace.DERIVED, ""), **point.row, "series": point.series, "trial": point.text, "status": ""} for point in self.points]
 
 
 def make(experiment, binary):
@@ -68,7 +69,7 @@ def make(experiment, binary):
     ordered = list(points.values())
     plan = Plan(ordered, _order(ordered, experiment), lines, list(ordered[0].row))
     for claim in experiment.claims:
-        claims.validate(claim, plan.rows(), table.RUNNER_COLUMNS + plan.columns, experiment.series)
+        claims.validate(claim, plan.rows(), table.RUNNER_COLUMNS + plan.columns + trace.DERIVED, experiment.series)
     return plan
 
 

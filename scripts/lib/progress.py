@@ -40,8 +40,10 @@ class Estimate:
 
 
 class Progress:
-    def __init__(self, experiment, todo, done, total):
+    def __init__(self, experiment, todo, done, total, later=0.0):
+        """later: seconds of other sweeps after this one."""
         self.name, self.todo, self.total = experiment.name, list(todo), total
+        self.later = later
         self.estimate = Estimate(experiment.trial_seconds, done)
         self.failed = sum(not table.is_ok(row) for row in done)
         self.at = total - len(self.todo)
@@ -81,7 +83,8 @@ class Progress:
 
     def _show(self):
         failed = f", {self.failed} failed" if self.failed else ""
-        left = f"{spoken(self.estimate.of(self.todo))} left{failed}"
+        here = self.estimate.of(self.todo)
+        left = f"{spoken(here)} left" + (f" (all files: {spoken(here + self.later)})" if self.later else "") + failed
         if self.bar is not None:
             self.bar.set_postfix_str(left)
         else:

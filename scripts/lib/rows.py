@@ -7,6 +7,7 @@ field, here None, and never 0."""
 import csv
 import io
 import os
+import re
 
 RUNNER_COLUMNS = ["series", "trial", "position", "wall_s", "message"]
 
@@ -23,14 +24,23 @@ def is_ok(row):
     return row["status"] == "ok"
 
 
-def usable(rows):
-    """Rows that a throughput may be read from: a trace changes what it watches."""
-    return [row for row in rows if is_ok(row) and not row.get("trace")]
+def instrumented(row):
+    """Ran with trace points or with a clock around each free, which change what they watch."""
+    return bool(row.get("trace")) or row.get("time_free") == "1"
+
+
+# How fast something was: an instrumented trial cannot say.
+SPEED = re.compile(r".*_per_s|p\d+_ns|max_ns")
+
+
+def usable(rows, column):
+    """Rows that this column may be read from."""
+    return [row for row in rows if is_ok(row) and not (SPEED.fullmatch(column) and instrumented(row))]
 
 
 def values(rows, column):
     """All samples, ascending: nothing that is made from them depends on the order in which trials ran."""
-    found = (number(row, column) for row in usable(rows))
+    found = (number(row, column) for row in usable(rows, column))
     return sorted(value for value in found if value is not None)
 
 

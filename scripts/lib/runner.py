@@ -12,6 +12,7 @@ import time
 
 from lib import binary as driver
 from lib import rows as table
+from lib import trace
 from lib.command import UserError
 from lib.progress import Progress
 
@@ -39,6 +40,14 @@ class Results:
 
     def rows(self):
         return table.read(self.trials)
+
+    def measured(self):
+        """The rows as figures and claims read them: with what their traces say, wherever the folder has gone since."""
+        found = self.rows()
+        for row in found:
+            if row.get("trace"):
+                row["trace"] = self.path("traces", f"{row['position']}.trace")
+        return trace.derive(found)
 
     def state(self):
         return self._load("sweep.json")
@@ -77,8 +86,9 @@ class Results:
         if old is None and not os.path.exists(self.trials):
             self.write("sweep.json", state)
             return
-        for key, what in (("quick", "the quick mode"), ("binary_sha256", "the driver"), ("fingerprint", "the experiment")):
-            if old is None or old[key] != state[key]:
+        for key, what in (("mode", "the mode (quick, full or paper)"), ("binary_sha256", "the driver"),
+                          ("fingerprint", "the experiment")):
+            if old is None or old.get(key) != state[key]:
                 was = old["commit"] if old else "unknown"
                 raise UserError(f"wanted to go on with {self.folder}, found that {what} has changed since (driver then "
                                 f"{was or 'unknown'}, now {state['commit'] or 'unknown'}): give --fresh to set those "
@@ -89,7 +99,7 @@ def sweep_state(experiment, plan, binary):
     with open(experiment.path, encoding="utf-8") as file:
         text = file.read()
     order = [[trial.point.series, trial.point.text, trial.repeat] for trial in plan.trials]
-    return {"fingerprint": plan.fingerprint(), "binary_sha256": binary.sha256(), "quick": experiment.quick,
+    return {"fingerprint": plan.fingerprint(), "binary_sha256": binary.sha256(), "mode": experiment.mode,
             "commit": plan.points[0].row.get("commit", ""), "order_seed": experiment.order_seed, "order": order,
             "experiment": text, "left_out": plan.left_out}
 
@@ -109,13 +119,19 @@ def drop_failed(results):
     os.replace(results.trials + ".new", results.trials)
 
 
-def run(experiment, plan, binary, results):
-    """Runs what is not in trials.csv yet."""
-    done = {identity(row): row for row in results.rows()}
-    log = table.Log(results.trials, table.RUNNER_COLUMNS + plan.columns)
-    todo = [(position, trial) for position, trial in enumerate(plan.trials)
+def open_trials(plan, rows):
+    """[(position, trial)] of the plan that have no row yet."""
+    done = {identity(row) for row in rows}
+    return [(position, trial) for position, trial in enumerate(plan.trials)
             if (trial.point.series, trial.point.text, str(trial.repeat)) not in done]
-    progress = Progress(experiment, [trial.point.text for _, trial in todo], done.values(), len(plan.trials))
+
+
+def run(experiment, plan, binary, results, later=0.0):
+    """Runs what is not in trials.csv yet. later: seconds that other sweeps will take after this one."""
+    done = results.rows()
+    log = table.Log(results.trials, table.RUNNER_COLUMNS + plan.columns)
+    todo = open_trials(plan, done)
+    progress = Progress(experiment, [trial.point.text for _, trial in todo], done, len(plan.trials), later)
     with progress:
         for position, trial in todo:
             binary.refuse_if_changed()
@@ -125,12 +141,12 @@ def run(experiment, plan, binary, results):
             progress.step(row)
 
 
-def run_trial(trial, binary, timeout, trace):
-    """The driver's row, or one of our own that says how it ended. trace: where the point's trace goes, if it wants one."""
+def run_trial(trial, binary, timeout, trace_file):
+    """The driver's row, or one of our own that says how it ended. trace_file: where the point's trace goes, if it wants one."""
     options = {**trial.point.options, "repeat-index": str(trial.repeat)}
     if "trace" in options:
-        options["trace"] = trace
-        os.makedirs(os.path.dirname(trace), exist_ok=True)
+        options["trace"] = trace_file
+        os.makedirs(os.path.dirname(trace_file), exist_ok=True)
     command = binary.command(options)
     started = time.monotonic()
     status, stdout, stderr, cpu = _process(command + ["--csv=-"], timeout)
