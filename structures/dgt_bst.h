@@ -25,7 +25,9 @@
  *     over the parent (6), a lookup at the moment of (c).
  *  e. A scan step: the bounds met on the way down to a leaf are those of its ancestors at the moment of (c), and perhaps
  *     tighter ones of nodes that are gone. So within them the tree held that leaf's key and no other. The next leaf is
- *     reached from the last node where the walk turned left, which it visited within the same operation.
+ *     reached from the last node where the walk turned left, if that was in the tree when its right link had been read
+ *     (7): what is taken out keeps its locks. On the right of a node that is gone hang leaves that may be gone longer than what was
+ *     read last is there, and on its left there may be keys above its own by then: the walk goes on at the root.
  *  f. No operation waits while it holds a lock: all but the first are attempts too. Whoever fails lets go of everything,
  *     waits a little (backoff.h) and begins again. Nothing is allocated under a lock.
  *  g. The sentinel leaf, above all keys, hangs on the left edge of the root, so every leaf with a key has a parent and a
@@ -308,6 +310,21 @@ inlined struct leaf *scan_down(struct smr_thread *t, struct scan *scan, link_wor
     return leaf_of(link);
 }
 
+/* On to the right of the last turn. False: that may be gone. */
+inlined bool scan_turn(struct smr_thread *t, struct scan *scan, link_word *link, uint64_t *from)
+{
+    scan->kept--;
+    struct inner *turn = scan->turns[--scan->top % SCAN_DEPTH];
+    *link = smr_protect(t, 0, &turn->child[RIGHT], turn);
+    race_window();
+    if (unlikely(load_acquire(&turn->lock[RIGHT]) & LOCKED)) { /* (7) */
+        dgt_restart(t);
+        return false;
+    }
+    *from = turn->key;
+    return true;
+}
+
 /* Collects the values of up to `most` keys from *from on, and sets *from behind the last. False: there are no more. */
 inlined bool scan_block(struct ds *ds, struct smr_thread *t, uint64_t *from, size_t most, uint64_t *values, size_t *n)
 {
@@ -322,13 +339,9 @@ inlined bool scan_block(struct ds *ds, struct smr_thread *t, uint64_t *from, siz
             values[(*n)++] = leaf->value;
             *from = leaf->key + 1;
         }
-        /* A turn that was forgotten is found again from the root: `from` is past all that was read. */
-        if (scan.kept > 0) {
-            scan.kept--;
-            struct inner *turn = scan.turns[--scan.top % SCAN_DEPTH];
-            *from = turn->key;
-            link = smr_protect(t, 0, &turn->child[RIGHT], turn);
-        } else {
+        /* A turn that was forgotten or is gone is made again from the root: `from` is past all that was read. */
+        if (scan.kept == 0 || !scan_turn(t, &scan, &link, from)) {
+            scan.kept = 0;
             link = smr_protect(t, 0, &ds->root.child[LEFT], &ds->root);
         }
     }

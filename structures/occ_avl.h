@@ -616,14 +616,16 @@ inlined void scan_read(struct scan *scan, struct node *node)
         scan->values[scan->n++] = found.value;
 }
 
-/* Goes on at the last turn: with its own key, and then to the right of it. False: that turn is not there. */
+/* Goes on at the last turn, if that still is where it was: with its own key, and then to the right of it. Otherwise its key
+ * may have been read already, below a node that has risen above it, or what is on the left of it may lie above it by now. */
 inlined bool scan_turn(struct scan *scan, struct cursor *at, uint64_t *from)
 {
-    if (scan->kept == 0)
-        return false;
     scan->kept--;
     *at = scan->turns[--scan->top % SCAN_DEPTH];
     at->side = RIGHT;
+    race_window();
+    if (load_acquire(&at->node->version) != at->version)
+        return false;
     scan_read(scan, at->node);
     *from = at->node->key + 1;
     return true;
@@ -650,9 +652,12 @@ inlined bool scan_block(struct ds *ds, struct smr_thread *t, struct scan *scan, 
             ++*from;
             break;
         case HOP_END:
-            if (!scan_turn(scan, &at, from))
+            if (scan->kept == 0)
                 return scan->top > 0;
-            break;
+            if (likely(scan_turn(scan, &at, from)))
+                break;
+            avl_restart(t);
+            return true;
         case HOP_AGAIN:
             avl_restart(t);
             return true;

@@ -13,6 +13,7 @@ import subprocess
 import pytest
 
 import build
+from test_linearize import ROUNDS, SECONDS, THREADS
 from test_oracles import CROWDED, TINY_BATCHES
 
 ATTEMPTS = 6
@@ -76,10 +77,10 @@ def trial(tree, word, section):
                          *SECONDS[variant], f"--seed={attempt + 1}"], timeout=20)
 
 
-def of_program(source, *arguments, attempts=ATTEMPTS):
+def of_program(source, *arguments, attempts=ATTEMPTS, defines=()):
     """Small programs, given the attempt's number."""
     def runs(tree, word, section):
-        program = build.program(source, tree / pathlib.Path(source).stem, *combination_of(word).defines(), QUIET, tree=tree)
+        program = build.program(source, tree / pathlib.Path(source).stem, *combination_of(word).defines(), *defines, QUIET, tree=tree)
         for attempt in range(attempts):
             yield build.run([program, *(argument.format(seed=attempt + 1, **section) for argument in arguments)])
     return runs
@@ -100,6 +101,7 @@ ORACLES = {
     "interleave": of_program("litmus/interleave.c", "{seed}"),
     "store_buffer": of_program("litmus/store_buffer.c", "{test}", "2", "{fence}", attempts=BUSY_ATTEMPTS),
     "model": of_program("model/model.c", "200000", "60", "{seed}"),
+    "linearize": of_program("linearize/linearize.c", ROUNDS, THREADS, "{seed}", SECONDS, attempts=BUSY_ATTEMPTS, defines=build.SMALL),
     "assembly": assembly,
 }
 

@@ -8,9 +8,9 @@
  * as an atomic increment of a shared clock would.
  *
  * What is assumed. insert, remove and find each take effect at one moment between begin and end. A scan looks at each key
- * from `low` upwards, until `most` were found or no keys are left: each look is right at one moment between the scan's begin and end.
- * With `upwards` these moments must not go back from one key to the next, as if each look were an operation of its own.
- * Either is less than a snapshot, and less than atomic steps from a key to its successor: a tree that reads leaf after leaf may
+ * from `low` upwards, until `most` were found or no keys are left: each look is right at one moment, these moments lie between
+ * the scan's begin and end, and they do not go back from one key to the next, as if each look were an operation of its own.
+ * That is less than a snapshot, and less than atomic steps from a key to its successor: a tree that reads leaf after leaf may
  * pass an empty leaf, then see a key go from the next one after another has come into the empty one.
  *
  * The search (J. Wing, C. Gong, "Testing and verifying concurrent objects", JPDC 1993) puts calls into an order, one
@@ -56,7 +56,6 @@ struct history {
     __attribute__((aligned(LINE_PAIR))) struct call call[HISTORY_THREADS][HISTORY_CALLS];
     unsigned threads;
     unsigned calls[HISTORY_THREADS];
-    bool upwards;                       /* what is asked of scans */
     unsigned fillers[HISTORY_KEYS + 1]; /* between a key and the one before it; behind the last */
 };
 
@@ -180,20 +179,17 @@ inlined void history_take_(struct search *s, struct place *place, unsigned threa
     s->order[s->length++] = (uint8_t)thread;
 }
 
-/* Takes the thread's next call if it changes nothing and all its looks fit, and otherwise those looks that do. */
+/* Takes the thread's next call if it changes nothing and all its looks fit, and otherwise the first of its looks that do. */
 static inline bool history_look_(struct search *s, struct place *place, unsigned thread)
 {
     const struct step *step = history_next_(s, place, thread);
     if (!step || step->changes || !history_in_order_(s, place, thread))
         return false;
     for (unsigned left = step->looks & ~place->looked[thread]; left; left &= left - 1) {
-        if (history_fits_(step, (unsigned)__builtin_ctz(left), place->content))
-            place->looked[thread] |= (uint8_t)(left & -left);
-        else if (s->history->upwards)
-            break;
+        if (!history_fits_(step, (unsigned)__builtin_ctz(left), place->content))
+            return false;
+        place->looked[thread] |= (uint8_t)(left & -left);
     }
-    if (place->looked[thread] != step->looks)
-        return false;
     history_take_(s, place, thread);
     return true;
 }

@@ -7,8 +7,8 @@
  * missed. The keys lie far apart; how many fillers stand between them changes every few rounds, from none to three, so that
  * with small nodes the same calls split, join and rotate other ones.
  *
- * Compiled like combo.c: -DDS=olc_bptree -DSMR=ebr -DFP=batch. Arguments: rounds, threads, seed, and what is asked of scans: any or upwards. A structure for
- * one writer gets one thread. The calls follow from the seed, their overlap does not. Exit status 1 and the first history that no order explains, or
+ * Compiled like combo.c: -DDS=olc_bptree -DSMR=ebr -DFP=batch. Arguments: rounds, threads, seed, and the seconds after which no
+ * further round begins: on a busy machine threads wait for each other. A structure for one writer gets one thread. The calls follow from the seed, their overlap does not. Exit status 1 and the first history that no order explains, or
  * 0 and a line of what was done. */
 #pragma GCC diagnostic ignored "-Wunused-function"
 
@@ -22,6 +22,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <time.h>
 
 enum { CALLS = 24, LAYOUT_ROUNDS = 16, MOST_FILLERS = 3, KEY_STRIDE = 1000, ALL = 100 };
 
@@ -41,8 +42,10 @@ static struct worker workers[HISTORY_THREADS];
 static struct history *histories; /* one a round */
 static struct search search;
 static unsigned rounds, threads;
+static _Atomic unsigned rounds_wanted; /* lowered when it gets late */
+static double seconds;
+static struct timespec begun;
 static uint64_t seed;
-static bool upwards;
 static unsigned fillers[HISTORY_KEYS + 1]; /* in the structure now */
 
 static uint64_t key_at(unsigned index)
@@ -125,8 +128,19 @@ static void lay_out(struct worker *w, unsigned round, struct random *dice, unsig
     }
 }
 
+static bool is_late(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - begun.tv_sec) + (double)(now.tv_nsec - begun.tv_nsec) / 1e9 > seconds;
+}
+
 static void begin_round(struct worker *w, unsigned round, struct history *h, struct random *dice)
 {
+    if (is_late()) {
+        store_relaxed(&rounds_wanted, round);
+        return;
+    }
     for (unsigned other = 0; other < threads; other++)
         store_relaxed(&workers[other].done, 0);
     smr_online(w->smr);
@@ -134,7 +148,6 @@ static void begin_round(struct worker *w, unsigned round, struct history *h, str
         lay_out(w, round, dice, (unsigned)random_below(dice, MOST_FILLERS + 1));
     memcpy(h->fillers, fillers, sizeof fillers);
     h->threads = threads;
-    h->upwards = upwards;
     for (unsigned key = 0; key < HISTORY_KEYS; key++)
         if (random_below(dice, 2))
             record(w, h, CALL_INSERT, key, 0);
@@ -180,6 +193,8 @@ static void *work(void *argument)
         if (w->index == 0)
             begin_round(w, round, h, &dice);
         meet(w);
+        if (round >= load_relaxed(&rounds_wanted))
+            break;
         play(w, round, h, &dice);
         meet(w);
         if (w->index == 0)
@@ -192,7 +207,7 @@ static void *work(void *argument)
 static void set_up(void)
 {
     struct smr_parameters parameters = {.threads = threads, .batch_size = 2, .epoch_frequency = 2, .frees_per_tick = 1};
-    struct ds_parameters of_structure = {.rwlock_kind = "prefer-reader"};
+    struct ds_parameters of_structure = {.threads = threads, .rwlock_kind = "prefer-reader"};
     meta_init();
     fence_init("auto");
     histories = meta_alloc(rounds * sizeof *histories);
@@ -202,6 +217,7 @@ static void set_up(void)
         workers[i].index = i;
         workers[i].smr = meta_alloc(sizeof *workers[i].smr);
         smr_thread_init(workers[i].smr, shared, i);
+        workers[i].smr->fp.account.index = i;
     }
     ds = meta_alloc(sizeof *ds);
     ds_create(ds, workers[0].smr, &of_structure);
@@ -270,26 +286,29 @@ static uint64_t count_overlaps(uint64_t *calls)
 int main(int count, char **arguments)
 {
     if (count != 5)
-        fail(STATUS_USAGE, "wanted ROUNDS THREADS SEED SCANS, found %d arguments: see the head of this file",
+        fail(STATUS_USAGE, "wanted ROUNDS THREADS SEED SECONDS, found %d arguments: see the head of this file",
              count - 1);
     rounds = (unsigned)strtoul(arguments[1], NULL, 10);
     threads = (unsigned)strtoul(arguments[2], NULL, 10);
     seed = strtoul(arguments[3], NULL, 10);
-    upwards = strcmp(arguments[4], "upwards") == 0;
+    seconds = strtod(arguments[4], NULL);
     if (threads < 1 || threads > HISTORY_THREADS)
         fail(STATUS_USAGE, "wanted 1 to %d threads, found %u: give another number", HISTORY_THREADS, threads);
     if (DS_THREADS == DS_ONE_WRITER)
         threads = 1;
     pthread_t handles[HISTORY_THREADS];
     set_up();
+    store_relaxed(&rounds_wanted, rounds);
+    clock_gettime(CLOCK_MONOTONIC, &begun);
     for (unsigned i = 0; i < threads; i++)
         pthread_create(&handles[i], NULL, work, &workers[i]);
     for (unsigned i = 0; i < threads; i++)
         pthread_join(handles[i], NULL);
+    rounds = load_relaxed(&rounds_wanted);
     unsigned places = check_histories();
     check_rest();
     uint64_t calls = 0, overlaps = count_overlaps(&calls);
-    printf("%lu calls, %lu overlapping, at most %u places, retired %lu\n", calls, overlaps, places,
+    printf("%u rounds, %lu calls, %lu overlapping, at most %u places, retired %lu\n", rounds, calls, overlaps, places,
            workers[0].smr->fp.account.retired);
     return 0;
 }
