@@ -29,7 +29,7 @@ static const struct combo combo = {
     .policy = STRING(FP),
     .node_bytes = DS_NODE_BYTES,
     .key_bytes = DS_KEY_BYTES,
-    .fenced = !(SMR_CAPS & SMR_NO_FENCE),
+    .fenced = (SMR_CAPS & SMR_NO_FENCE) == 0,
     .releases = SMR_POLICY == SMR_POLICY_ANY,
     .one_writer = DS_THREADS == DS_ONE_WRITER,
     /* The first promise that the structure needs and the reclaimer does not keep. */

@@ -79,9 +79,10 @@ def trial(tree, word, section):
 def of_program(source, *arguments, attempts=ATTEMPTS, defines=()):
     """Small programs, given the attempt's number."""
     def runs(tree, word, section):
-        program = build.program(source, tree / pathlib.Path(source).stem, *combination_of(word).defines(), *defines, QUIET, tree=tree)
+        program = build.program(source, tree / pathlib.Path(source).stem, *combination_of(word).defines(), *defines, QUIET, tree=tree,
+                                variant=section.get("variant", "check"))
         for attempt in range(attempts):
-            yield build.run([program, *(argument.format(seed=attempt + 1, **section) for argument in arguments)])
+            yield build.run([program, *(word for argument in arguments for word in argument.format(seed=attempt + 1, **section).split())])
     return runs
 
 
@@ -99,6 +100,8 @@ ORACLES = {
     "trial": trial,
     "interleave": of_program("litmus/interleave.c", "{seed}"),
     "store_buffer": of_program("litmus/store_buffer.c", "{test}", "2", "{fence}", attempts=BUSY_ATTEMPTS),
+    "ring": of_program("litmus/ring.c", "{seed}"),
+    "receipt": of_program("litmus/receipt.c", "{wants}", attempts=1),
     "model": of_program("model/model.c", "200000", "60", "{seed}"),
     "linearize": of_program("linearize/linearize.c", "1500", "4", "{seed}", "2", attempts=BUSY_ATTEMPTS, defines=build.SMALL),
     "assembly": assembly,

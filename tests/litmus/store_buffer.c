@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Store buffering on a real reclaimer: one thread has a burst of stores to cold lines in its store buffer, and behind them a
- * store that the other should see. Two tests, each of one step of the proof in the reclaimer's header.
+ * store that the other should see. Three tests, each of one step of the proof in the reclaimer's header.
  *
  * announce: reader R announces (smr_op_begin) behind the burst, then reads the link and uses the node; writer W unlinks the
  *   node, retires it and drives the epochs. Without a fence behind the announcement W finds R quiescent although R holds the
  *   old node, and frees it.
  * unlink: writer W unlinks with a plain store behind the burst and retires while the unlink is still on its way; R pins the
  *   next epoch, still finds the node, and drives the epochs. Frees that come an epoch early come while R holds it.
+ * arrive: the same writer, alone; R comes online for one operation, and is gone again. It may find the node still, and then W
+ *   must notice that R has come before it frees.
  *
- * Needs two processors. Built with CHECK=1 like combo.c: -DSMR=ebr -DFP=batch. Arguments: announce or unlink, the seconds to
- * run, and the fence's kind as of --fence. Exit status 1 and the invariant of account.h when a node was freed too early. */
+ * Needs two processors. Built with CHECK=1 like combo.c: -DSMR=ebr -DFP=batch. Arguments: announce, unlink or arrive, the
+ * seconds to run, and the fence's kind as of --fence. Exit status 1 and the invariant of account.h when a node was freed too early. */
 #pragma GCC diagnostic ignored "-Wunused-function"
 
 #include "compiler.h"
@@ -81,6 +83,22 @@ static void *announcing_reader(void *argument)
         smr_op_begin(t);
         use((struct node *)smr_protect(t, 0, &link_to_node, NULL));
         smr_op_end(t);
+    }
+    return NULL;
+}
+
+static void *arriving_reader(void *argument)
+{
+    struct smr_thread *t = argument;
+    for (unsigned turn = 0; !load_relaxed(&stop);) {
+        smr_online(t);
+        smr_op_begin(t);
+        use((struct node *)smr_protect(t, 0, &link_to_node, NULL));
+        smr_op_end(t);
+        smr_offline(t);
+        /* W must be alone before, and R come at any moment of W's operation. */
+        for (unsigned i = turn++ % 512; i; i--)
+            spin_pause();
     }
     return NULL;
 }
@@ -157,12 +175,20 @@ int main(int count, char **arguments)
 {
     if (count != 4)
         fail(STATUS_USAGE, "wanted TEST SECONDS FENCE, found %d arguments: see the head of this file", count - 1);
-    bool unlink = strcmp(arguments[1], "unlink") == 0;
+    static const struct {
+        const char *name;
+        void *(*reader)(void *), *(*writer)(void *);
+    } tests[] = {{"announce", announcing_reader, driving_writer},
+                 {"unlink", driving_reader, unlinking_writer},
+                 {"arrive", arriving_reader, unlinking_writer}};
+    unsigned test = 0;
+    while (test < 2 && strcmp(arguments[1], tests[test].name) != 0)
+        test++;
     double seconds = strtod(arguments[2], NULL);
     pthread_t handles[THREADS];
     set_up(arguments[3]);
-    pthread_create(&handles[R], NULL, unlink ? driving_reader : announcing_reader, threads[R]);
-    pthread_create(&handles[W], NULL, unlink ? unlinking_writer : driving_writer, threads[W]);
+    pthread_create(&handles[R], NULL, tests[test].reader, threads[R]);
+    pthread_create(&handles[W], NULL, tests[test].writer, threads[W]);
     nanosleep(&(struct timespec){(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)}, NULL);
     store_relaxed(&stop, true);
     for (unsigned i = 0; i < THREADS; i++)
