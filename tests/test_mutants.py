@@ -100,7 +100,7 @@ ORACLES = {
     "trial": trial,
     "interleave": of_program("litmus/interleave.c", "{seed}"),
     "store_buffer": of_program("litmus/store_buffer.c", "{test}", "2", "{fence}", attempts=BUSY_ATTEMPTS),
-    "ring": of_program("litmus/ring.c", "{seed}"),
+    "ring": of_program("litmus/ring.c", "{seed}", attempts=BUSY_ATTEMPTS),
     "receipt": of_program("litmus/receipt.c", "{wants}", attempts=1),
     "model": of_program("model/model.c", "200000", "60", "{seed}"),
     "linearize": of_program("linearize/linearize.c", "1500", "4", "{seed}", "2", attempts=BUSY_ATTEMPTS, defines=build.SMALL),

@@ -2,7 +2,8 @@
 /* The token's ring with threads that come late, leave, sleep and return at any time. Again and again all of them meet
  * at a barrier, where nobody has the token in its hands: then there is exactly one, in a state or in the gate, and in the gate
  * only if nobody is online. Every fourth meeting is one of sleepers, behind which one thread comes online alone: it must have
- * the token at once, and its garbage is freed. Behind every fourth, all are online, and rounds must go on.
+ * the token at once, and its garbage is freed. Behind every fourth, all are online, and rounds must go on. Behind every
+ * fourth, two come and go as fast as they can, so that one parks the token while the other arrives.
  *
  * Meanwhile they exchange nodes and read them, so that a checking build, or the thread sanitizer, finds what is freed too
  * early. Compiled like combo.c: -DSMR=token_naive -DFP=batch. Argument: the seed. Exit status 1 and what is wrong, or 0. */
@@ -19,10 +20,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { THREADS = 6, LINKS = 2, MEETINGS = 120, TURNS = 200, FIRST = 3, LATE = 5 };
+enum { THREADS = 6, LINKS = 2, MEETINGS = 120, TURNS = 200, FIRST = 3, LATE = 5, ERRANDS = 1000 };
 /* No round in so many turns of a thread that gives its processor away after each: there will be none. */
 enum { PATIENCE = 200000 };
-enum { ALL_SLEEP, ALL_WORK, ANYTHING };
+enum { ALL_SLEEP, ALL_WORK, ERRAND, KINDS = 4 };
 
 struct node {
     struct smr_header smr;
@@ -124,6 +125,21 @@ static void work_together(struct member *m)
     }
 }
 
+/* Comes online, waits for the token and goes. */
+static void errand(struct member *m)
+{
+    set_online(m, true);
+    for (unsigned i = 0; !token_here(&m->smr); i++) {
+        if (load_acquire(&shared->gate) & GATE_PARKED)
+            fail(STATUS_INVARIANT, "the token is parked although a thread is online");
+        sched_yield();
+        if (i == PATIENCE)
+            fail(STATUS_INVARIANT, "the token does not come");
+    }
+    set_online(m, false);
+    sched_yield(); /* so that the other sees how it was left */
+}
+
 static void meet(struct member *m)
 {
     pthread_barrier_wait(&barrier);
@@ -141,17 +157,22 @@ static void *member_main(void *argument)
         bool here = m->index < FIRST || meeting >= LATE * m->index;
         for (unsigned i = 0; here && i < TURNS; i++)
             turn(m);
-        if (meeting % 4 == ALL_SLEEP)
+        unsigned chosen = meeting / KINDS % THREADS, kind = meeting % KINDS;
+        if (kind == ALL_SLEEP || kind == ERRAND)
             set_online(m, false);
         meet(m);
-        if (meeting % 4 == ALL_SLEEP) {
-            if (m->index == meeting / 4 % THREADS) {
+        if (kind == ALL_SLEEP) {
+            if (m->index == chosen) {
                 work_alone(m);
                 set_online(m, here);
             }
             meet(m);
-        } else if (meeting % 4 == ALL_WORK && here) {
+        } else if (kind == ALL_WORK && here) {
             work_together(m);
+        } else if (kind == ERRAND) {
+            for (unsigned i = 0; i < ERRANDS && m->index / 2 == chosen / 2; i++)
+                errand(m);
+            meet(m);
         }
     }
     set_online(m, false);
