@@ -66,3 +66,21 @@ def test_named_files_exist(page):
 def test_links_lead_somewhere(page):
     links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text())
     assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_named_tests_exist(page):
+    """`tests/test_x.py::test_y`, and `tests/unit/test_x.c: case` for what a C program calls its cases."""
+    text = page.read_text()
+    wrong = [f"{name}::{case}" for name, case in re.findall(r"`(tests/\w+\.py)::(\w+)`", text)
+             if not re.search(rf"^def {case}\(", (ROOT / name).read_text(), re.M)]
+    wrong += [f"{name}: {case}" for name, case in re.findall(r"`(tests/unit/\w+\.c): (\w+)`", text)
+              if f"cmocka_unit_test({case})" not in (ROOT / name).read_text()]
+    assert wrong == []
+
+
+def test_each_point_about_the_artifact_has_a_test():
+    points = re.findall(r"^\| (\d+)\. .*\|([^|]*)\|$", (ROOT / "docs" / "paper-artifact.md").read_text(), re.M)
+    assert [int(number) for number, _ in points] == list(range(1, 15))
+    # What compares hazard slots does not exist yet.
+    assert [number for number, tests in points if "`tests/" not in tests] == ["11"]

@@ -147,6 +147,14 @@ def test_caught(name, title, clean, broken):
             place.write_text(original)
 
 
+def test_hazard_pointers_are_refused_where_readers_walk_through_unlinked_nodes(clean):
+    """A scheme that protects single nodes does not protect what hangs on an unlinked one."""
+    program = build.binary("build-refusal", "STRUCTURES=abtree hm_list", "RECLAIMERS=hazard", "POLICIES=batch", tree=clean)
+    assert [each.structure for each in build.combinations(program)] == ["hm_list"]
+    done = build.run([program, "--structure=abtree", "--reclaimer=hazard", "--keys=100", "--ops=10"])
+    assert done.returncode == 2 and "follows links out of unlinked nodes" in done.stderr
+
+
 def test_each_mutant_has_an_oracle():
     assert {name for name, _ in CASES} == set(MUTANTS)
     assert {title.split()[0] for _, title in CASES} == set(ORACLES)

@@ -76,6 +76,15 @@ def test_prefill_is_exact(prefill, keys):
     assert numbers(found, "prefill", "final_keys") == [keys, keys]
 
 
+@pytest.mark.parametrize("reclaimer", sorted({entry["reclaimer"] for entry in SOUND if entry["structure"] == "abtree"} - {"leak"}))
+def test_many_threads_prefill_and_leave_no_garbage(reclaimer):
+    """Every insert retires a leaf; some threads are not scheduled most of the time, and none is left out."""
+    found = row("--structure=abtree", f"--reclaimer={reclaimer}", "--threads=128", "--oversubscribe", "--keys=20001", "--warmup=0.05",
+                "--ops=1000", "--insert=50", "--remove=50")
+    assert (found["prefill"], found["prefill_threads"], found["backlog_start"]) == ("10000", "128", "0")
+    adds_up(found)
+
+
 @pytest.mark.parametrize("threads, ops", [(1, 1), (2, 10001), (3, 3), (3, 100000), (4, 2)])
 def test_operations_are_exact_and_shared(threads, ops):
     found = row(f"--threads={threads}", "--oversubscribe", "--keys=100", f"--ops={ops}", "--warmup=0")
@@ -92,6 +101,13 @@ def test_timed_window_is_as_long_as_asked():
     assert 0.2 <= seconds and (seconds <= 0.315 or "overrun" in found["flags"])
     assert 0 <= number(found, "stop_lag_ns") / 1e9 < seconds
     assert (found["ops_wanted"], found["seconds_wanted"]) == ("", "0.3")
+
+
+def test_origin_is_recorded():
+    found = row("--keys=1000", "--ops=1000", "--warmup=0", "--seed=42", "--allocator=jemalloc")
+    assert found["seed"] == "42"
+    for name in ("commit", "compiler", "allocator_version", "allocator_path", "allocator_sha256", "host_kernel", "host_thp", "timestamp"):
+        assert found[name], name
 
 
 def test_same_seed_same_operations():
