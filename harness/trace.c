@@ -174,7 +174,7 @@ void trace_put_word(FILE *file, const char *name, const char *value)
 {
     fprintf(file, " %s=", name);
     for (const unsigned char *c = (const unsigned char *)value; *c; c++)
-        if (*c <= ' ' || *c == '%' || *c == '=')
+        if (*c <= ' ' || *c >= 0x7f || *c == '%' || *c == '=')
             fprintf(file, "%%%02x", *c);
         else
             fputc(*c, file);

@@ -58,7 +58,8 @@ struct trace_file {
 /* docs/traces.md has the format. Ends the process with exit status 2 if the file cannot be written. */
 void trace_write(const struct trace_file *);
 
-/* NAME=VALUE behind a blank, for `identify`: blanks, equals and percent signs of the value as %20 and the like. */
+/* NAME=VALUE behind a blank, for `identify`: what is not ASCII, blanks, equals and percent signs of the
+ * value as %20 and the like. */
 void trace_put_word(FILE *, const char *name, const char *value);
 
 #if TRACE

@@ -13,7 +13,7 @@ import numpy
 from lib import rows as table
 from lib.command import UserError
 
-FIELDS = numpy.dtype([("thread", "u4"), ("begin", "i8"), ("duration", "i8"), ("event", "S16"), ("value", "u8")])
+FIELDS = numpy.dtype([("thread", "i4"), ("begin", "i8"), ("duration", "i8"), ("event", "S16"), ("value", "u8")])
 # Of thread time, between 0 and 1; empty where events were dropped, as they would be too small.
 SHARES = {"batch_free_share": "batch_free", "long_free_share": "long_free"}
 # How many threads free a batch together, on average over the time in which any does: 1 if they take turns.
