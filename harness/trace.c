@@ -22,7 +22,7 @@ struct event {
 struct trace_ring {
     size_t room, used;
     uint64_t dropped;
-    uint64_t free_begin, batch_begin, batch_nodes;
+    uint64_t free_begin, batch_begin, freed_before;
     unsigned batch_depth;
     struct event *events;
 };
@@ -222,19 +222,20 @@ void trace_timed_free_end(struct account *a)
         record(a->trace, TRACE_LONG_FREE, a->trace->free_begin, duration, 0);
 }
 
-void trace_batch_begin(struct account *a, uint64_t nodes)
+void trace_batch_begin(struct account *a)
 {
     if (!a->trace || a->trace->batch_depth++ > 0)
         return;
     a->trace->batch_begin = ticks_now();
-    a->trace->batch_nodes = nodes;
+    a->trace->freed_before = a->freed;
 }
 
 void trace_batch_end(struct account *a)
 {
     struct trace_ring *ring = a->trace;
     if (ring && --ring->batch_depth == 0)
-        record(ring, TRACE_BATCH_FREE, ring->batch_begin, ticks_now() - ring->batch_begin, ring->batch_nodes);
+        record(ring, TRACE_BATCH_FREE, ring->batch_begin, ticks_now() - ring->batch_begin,
+               a->freed - ring->freed_before);
 }
 
 void trace_instant(struct account *a, enum trace_event event, uint64_t value)

@@ -63,8 +63,9 @@ void trace_write(const struct trace_file *);
 void trace_put_word(FILE *, const char *name, const char *value);
 
 #if TRACE
-/* Batches nest: a reclaimer that releases in chunks brackets them all, and the outermost pair makes the event. */
-void trace_batch_begin(struct account *a, uint64_t nodes);
+/* Batches nest: a reclaimer that releases in chunks brackets them all, and the outermost pair makes the event, with
+ * all nodes that were freed within it. */
+void trace_batch_begin(struct account *a);
 void trace_batch_end(struct account *a);
 void trace_instant(struct account *a, enum trace_event event, uint64_t value);
 void trace_timed_free_begin(struct account *a);
@@ -82,7 +83,7 @@ void trace_timed_free_end(struct account *a);
 #else
 #define trace_free_begin(a)            ((void)0)
 #define trace_free_end(a)              ((void)0)
-#define trace_batch_begin(a, nodes)    ((void)0)
+#define trace_batch_begin(a)           ((void)0)
 #define trace_batch_end(a)             ((void)0)
 #define trace_instant(a, event, value) ((void)0)
 #endif

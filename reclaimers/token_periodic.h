@@ -18,7 +18,7 @@ static noinline void token_received(struct smr_thread *t)
         return;
     /* A policy that frees what it is handed would show each piece as a batch: the pieces of one receipt are one. */
     if (FP_DIRECT) {
-        trace_batch_begin(&t->fp.account, safe.nodes);
+        trace_batch_begin(&t->fp.account);
     }
     while (safe.nodes) {
         bag_take(&piece, &safe, &t->fp.account, t->shared->parameters.token_check_every);

@@ -27,7 +27,7 @@ static noinline void fp_release(struct fp_thread *fp, struct bag *safe)
     if (!safe->nodes)
         return;
     fp->account.released += safe->nodes;
-    trace_batch_begin(&fp->account, safe->nodes);
+    trace_batch_begin(&fp->account);
     bag_free_all(&fp->account, safe);
     trace_batch_end(&fp->account);
 }
