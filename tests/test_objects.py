@@ -106,6 +106,14 @@ def test_a_lookup_writes_and_fences_nothing(plain):
 
 
 @on_x86
+@pytest.mark.parametrize("structure, may_call", [("dgt_bst", set()), ("occ_avl", {"avl_restart", "wait_until_shrunk"})])
+def test_a_lookup_in_a_binary_tree_has_the_fence_of_epochs_only(plain, structure, may_call):
+    lookup = function(plain[build.Combination(structure, "ebr", "batch")], "ds_contains")
+    assert len(re.findall(FENCE + r"|sfence|lfence", lookup)) <= 1, lookup
+    assert set(re.findall(r"call\s+\w+ <(\w+)", lookup)) <= may_call, lookup
+
+
+@on_x86
 def test_a_lookup_under_epochs_has_one_fence(plain):
     """The full fence of --fence=full, in the branch that asymmetric fences do not take."""
     lookup = function(plain[build.Combination("olc_bptree", "ebr", "batch")], "ds_contains")
