@@ -31,7 +31,8 @@ def draw(rows, spec, experiment, notes):
     divisor, prefix = style.scale(max([largest] + [max(line.medians()) for _, found in sources for line in found]))
 
     count = len(panels) + len(sources)
-    across = min(count, 4)
+    # The publication's panels below ours, where there are as many; beside them otherwise.
+    across = len(panels) if 1 < len(panels) == len(sources) <= 4 else min(count, 4)
     down = -(-count // across)
     groups = max((len(line.xs) for _, found in panels + sources for line in found), default=1)
     bars = max((len(found) for _, found in panels), default=1)
@@ -50,15 +51,21 @@ def draw(rows, spec, experiment, notes):
             ax.set_ylabel(style.axis(y, prefix))
         else:
             ax.tick_params(labelleft=False)
-    for ax, (title, found) in zip(axes[len(panels):], sources):
+    theirs = max((max(line.medians()) for _, found in sources for line in found), default=1)
+    for place, (ax, (title, found)) in enumerate(zip(axes[len(panels):], sources), len(panels)):
         ax.set_title(title, fontstyle="italic")
         ax.set_facecolor("#f6f6f6")
         _groups(ax, found, divisor, log)
-        ax.yaxis.tick_right()
+        _limits(ax, theirs / divisor, [line for _, lines in sources for line in lines], divisor, log)
         ax.set_xlabel(style.axis(x))
+        if place % across:
+            ax.yaxis.tick_right()
+            ax.tick_params(labelright=place % across == across - 1)
+        else:
+            ax.set_ylabel(style.axis(y, prefix))
     for spare in axes[count:]:
         spare.set_visible(False)
-    handles = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels())}
+    handles = _handles(axes)
     drawn.suptitle(series.title(spec, experiment), fontsize=10, y=1 - 0.08 / height, va="top", wrap=True)
     if handles:
         drawn.legend(handles.values(), handles.keys(), ncols=min(len(handles), 5), loc="upper center",
@@ -67,6 +74,17 @@ def draw(rows, spec, experiment, notes):
                           top=1 - 0.9 / height, bottom=(below + 0.3) / height, wspace=0.08, hspace=0.45)
     drawn.text(0.01, 0.06 / height, "\n".join(notes), fontsize=7, va="bottom", linespacing=1.4)
     return drawn
+
+
+def _handles(axes):
+    """{label: handle}; what looks the same, as it stands in panels of its own, is one entry."""
+    looks = {}
+    for ax in axes:
+        for handle, label in zip(*ax.get_legend_handles_labels()):
+            bar = handle.patches[0] if handle.patches else None
+            key = (bar.get_facecolor(), bar.get_hatch()) if bar else label
+            looks.setdefault(key, ({}, handle))[0][label] = None
+    return {", ".join(labels): handle for labels, handle in looks.values()}
 
 
 def _sources(panels, spec, experiment):

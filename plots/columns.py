@@ -92,4 +92,4 @@ def draw(rows, spec, experiment, notes):
     legend = ["median ± half the range of all samples"]
     if any(MARK in word for word in made.header):
         legend.append(f"{MARK} from traced or timed trials, whose speed is another")
-    return tabular.draw(made, legend + notes + series.failure_notes(rows, "threads", "ops_per_s")[:6])
+    return tabular.draw(made, legend + notes + series.failure_notes(rows, spec["by"].split()[-1], "status")[:6])

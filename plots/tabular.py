@@ -4,12 +4,14 @@
 from plots import style
 
 LETTER, LINE = 0.082, 0.21  # inches
+RULE = 0.3  # of a line
 
 
 def draw(found, notes):
     widths = [width + 2 for width in found.widths()]
     across = max(sum(widths) * LETTER + 0.3, len(found.caption) * 0.075 + 0.3)
-    height = 0.8 + LINE * (len(found.rows) + 1) + 0.17 * len(notes)
+    lines = sum(1 if row else RULE for row in found.rows)
+    height = 0.8 + LINE * lines + 0.17 * len(notes)
     drawn = style.canvas(across, height)
     ax = drawn.add_axes((0, 0, 1, 1))
     ax.set_axis_off()
@@ -20,8 +22,8 @@ def draw(found, notes):
     y = height - 0.6
     for row in [found.header] + found.rows:
         if row is None:
-            ax.plot([0.15, across - 0.15], [y + 0.13] * 2, color=style.SOURCE_COLOUR, linewidth=0.5)
-            y += 0.15
+            ax.plot([0.15, across - 0.15], [y + 0.14] * 2, color=style.SOURCE_COLOUR, linewidth=0.5)
+            y += (1 - RULE) * LINE
         else:
             weight = "bold" if row is found.header else "normal"
             for i, word in enumerate(row):

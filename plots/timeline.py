@@ -3,6 +3,7 @@
 above it; the garbage of each epoch below it, if asked for. Needs trials with `trace = yes`."""
 
 import numpy
+from matplotlib import colors
 from matplotlib.collections import PolyCollection
 
 from lib.command import UserError
@@ -39,8 +40,10 @@ def draw(rows, spec, experiment, notes):
     drawn.suptitle(series.title(spec, experiment), fontsize=10, y=1 - 0.08 / height, va="top", wrap=True)
     top = height - 0.62
     most = max((traces.garbage(point.found)[2].max(initial=0) for point in shown), default=0) if with_garbage else 0
+    # One stretch of time for all: what is compared has one scale.
+    zoom = start or 0.0, stop or max((point.found.end for point in shown), default=0) or 1.0
     for point, high, part in zip(shown, threads, parts):
-        _point(drawn, point, (boxes, dots, with_garbage), (start, stop), top, high, most)
+        _point(drawn, point, (boxes, dots, with_garbage), zoom, top, high, most)
         top -= part
     drawn.text(0.01, 0.06 / height, "\n".join(notes), fontsize=7, va="bottom", linespacing=1.4)
     _legend(drawn, boxes, dots, height)
@@ -56,7 +59,7 @@ def _moment(spec, key):
 
 
 def _legend(drawn, boxes, dots, height):
-    words = [f"boxes: {WORDS.get(boxes, boxes)}"] + [
+    words = [f"boxes: {WORDS.get(boxes, boxes)} (pale: many short ones)"] + [
         f"{'blue' if name == 'epoch' else 'black'} dots: {WORDS.get(name, name)}" for name in dots]
     drawn.text(0.5, 1 - 0.42 / height, "; ".join(words) + "; row on top: threads within a box", fontsize=8, ha="center",
                va="center")
@@ -66,7 +69,7 @@ def _point(drawn, point, what, zoom, top, high, most):
     """One timeline in the inches below `top`."""
     boxes, dots, with_garbage = what
     found = point.found
-    start, stop = zoom[0] or 0.0, zoom[1] or found.end or 1.0
+    start, stop = zoom
     height = drawn.get_figheight()
 
     def axes(above, tall, **more):
@@ -74,7 +77,7 @@ def _point(drawn, point, what, zoom, top, high, most):
 
     bars = found.events(boxes)
     summary = axes(top - 0.3, 0.35)
-    spent = f"{found.share(boxes):.2g} of thread time in {len(bars)}" if len(bars) else "no"
+    spent = f"{100 * found.share(boxes):.2g} % of thread time in {len(bars)}" if len(bars) else "no"
     summary.set_title(f"{point.title}: {spent} {WORDS.get(boxes, boxes)}, {len(found.events('epoch'))} epochs", fontsize=9,
                       loc="left", pad=3)
     if traces.lost(point):
@@ -82,7 +85,7 @@ def _point(drawn, point, what, zoom, top, high, most):
     edges, many = traces.busy(bars, start, stop, COLUMNS // 2)
     summary.stairs(many, edges, fill=True, color="#555555")
     summary.set_ylim(0, found.threads)
-    summary.set_yticks([0, found.threads])
+    summary.set_yticks([found.threads])
     summary.tick_params(labelbottom=False, labelsize=7)
 
     lanes = axes(top - 0.3 - 0.35 - 0.04, high - 0.04, sharex=summary)
@@ -104,17 +107,20 @@ def _point(drawn, point, what, zoom, top, high, most):
 
 def _boxes(ax, bars, colour, start, stop):
     pixel = (stop - start) / COLUMNS
-    thread, begin, end = traces.merged(bars, pixel / 2)
-    inside = (end >= start) & (begin <= stop)
-    thread, begin, end = thread[inside], begin[inside], end[inside]
+    boxes = traces.merged(bars, pixel / 2)
+    inside = (boxes[2] >= start) & (boxes[1] <= stop)
+    thread, begin, end, part, count = (column[inside] for column in boxes)
     # A box is at least a pixel wide, or it would fade away.
     end = numpy.maximum(end, begin + pixel)
     low, up = thread - 0.42, thread + 0.42
     corners = numpy.stack([numpy.stack([begin, low], 1), numpy.stack([end, low], 1), numpy.stack([end, up], 1),
                            numpy.stack([begin, up], 1)], 1)
-    # Edges tell neighbours apart where there is room for them.
-    edges = numpy.where(end - begin > 4 * pixel, 0.4, 0.0)
-    ax.add_collection(PolyCollection(corners, facecolors=colour, edgecolors="black", linewidths=edges, alpha=0.85,
+    # An edge says that this is one event, where there is room for it; a pale box, that it is many short ones.
+    edges = numpy.where((end - begin > 4 * pixel) & (count == 1), 0.4, 0.0)
+    faces = numpy.tile(colors.to_rgba(colour), (len(corners), 1))
+    if len(faces):
+        faces[:, 3] = numpy.round(0.25 + 0.6 * part, 2)
+    ax.add_collection(PolyCollection(corners, facecolors=faces, edgecolors="black", linewidths=edges,
                                      rasterized=len(corners) > RASTERISE_FROM))
 
 

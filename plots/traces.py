@@ -63,8 +63,8 @@ def _point(title, repeats):
         found = trace.read(good[0]["trace"])
     except UserError as error:
         return Point(title, look, None, [f"{title}: {error}"])
-    note = (f"{title}: repeat {good[0]['repeat_index']} of {len(repeats)}, {len(found.table)} events, single frees from "
-            f"{_spoken(found.threshold)} on")
+    single = f", single frees from {_spoken(found.threshold)} on" if found.threshold else ""
+    note = f"{title}: repeat_index {good[0]['repeat_index']} of {len(repeats)} repeats, {len(found.table)} events{single}"
     return Point(title, look, found, [note])
 
 
@@ -82,30 +82,36 @@ def lost(point):
 def garbage(found):
     """(epoch numbers, times, nodes): at the end of each epoch, that is when the next one is announced or the window ends, the
     nodes that all threads had in limbo, each as it last told on seeing a new epoch. A thread that has told nothing yet
-    counts as nothing."""
-    advances, told = found.events("epoch"), found.events("garbage")
-    if not len(advances):
+    counts as nothing. Epochs are counted from when the last thread has begun: before that, those that have run alone and
+    rush through hundreds."""
+    told, begins = found.events("garbage"), found.events("epoch").begin
+    begins = begins[begins >= found.begin]
+    if not len(begins):
         return numpy.array([], int), numpy.array([]), numpy.array([])
-    ends = numpy.append(advances.begin[1:], found.end)
+    ends = numpy.append(begins[1:], found.end)
     totals = numpy.zeros(len(ends))
     for thread in range(found.threads):
         mine = told.thread == thread
         heard = numpy.searchsorted(told.begin[mine], ends)
         totals += numpy.append(0, told.value[mine])[heard]
-    return numpy.arange(1, len(ends) + 1), advances.begin, totals
+    return numpy.arange(1, len(ends) + 1), begins, totals
 
 
 def merged(events, gap):
-    """(thread, begin, end) of the events with those of a thread that lie less than `gap` apart joined: what a pixel cannot
-    tell apart is one box, so the number of boxes is bounded by the width of the figure."""
+    """(thread, begin, end, part, count) of the events with those of a thread that lie less than `gap` apart joined: what a
+    pixel cannot tell apart is one box, so the number of boxes is bounded by the width of the figure. part: of the box's
+    length that lies within events; count: how many they are."""
     order = numpy.lexsort((events.begin, events.thread))
     thread, begin, end = events.thread[order], events.begin[order], events.end[order]
     if not len(thread):
-        return thread, begin, end
+        return thread, begin, end, begin, thread
     # Within a thread events do not overlap, so each is compared with the one before it.
     first = numpy.append(True, (thread[1:] != thread[:-1]) | (begin[1:] - end[:-1] >= gap))
     starts = numpy.flatnonzero(first)
-    return thread[starts], begin[starts], numpy.maximum.reduceat(end, starts)
+    first, last = begin[starts], numpy.maximum.reduceat(end, starts)
+    within = numpy.add.reduceat(end - begin, starts)
+    part = numpy.divide(within, last - first, out=numpy.ones_like(within), where=last > first)
+    return thread[starts], first, last, part.clip(0, 1), numpy.diff(numpy.append(starts, len(thread)))
 
 
 def busy(events, start, stop, columns):

@@ -248,6 +248,10 @@ def test_garbage_of_an_epoch_is_what_each_thread_told_last(tmp_path):
     epochs, times, nodes = traces.garbage(trace.read(write_trace(tmp_path / "t", 2, SMALL)))
     # From 0.4 to 0.8 thread 0 told 9, thread 1 told 7; from 0.8 on thread 1 has told 0.
     assert epochs.tolist() == [1, 2] and times.tolist() == [0.4, 0.8] and nodes.tolist() == [16, 9]
+    # An epoch that ends before the last thread has begun is not counted.
+    late = (tmp_path / "t").read_text().replace("1 0 1000000000 window 0", "1 500000000 500000000 window 0")
+    (tmp_path / "t").write_text(late)
+    assert [column.tolist() for column in traces.garbage(trace.read(tmp_path / "t"))] == [[1], [0.8], [9]]
 
 
 def test_threads_within_a_box_are_averaged_over_columns(tmp_path):
@@ -259,7 +263,8 @@ def test_threads_within_a_box_are_averaged_over_columns(tmp_path):
 def test_boxes_that_one_pixel_holds_are_joined_and_others_are_not():
     events = trace.Events(*(numpy.array(column) for column in ([0, 0, 1, 0], [0.0, 0.11, 0.12, 0.5], [0.1, 0.2, 0.3, 0.6],
                                                                [1, 1, 1, 1])))
-    thread, begin, end = traces.merged(events, 0.02)
+    thread, begin, end, part, count = traces.merged(events, 0.02)
+    assert part.tolist() == pytest.approx([0.19 / 0.2, 1, 1]) and count.tolist() == [2, 1, 1]
     assert thread.tolist() == [0, 0, 1] and begin.tolist() == [0, 0.5, 0.12] and end.tolist() == [0.2, 0.6, 0.3]
 
 
@@ -281,8 +286,8 @@ def test_a_timeline_draws_the_first_repeat_that_is_ok_and_says_so(tmp_path, one_
     with style.styled():
         drawn = timeline.draw(rows, TIMELINE, one_series, ["a note"])
     words = "\n".join(words_of(drawn))
-    assert "a, 2 threads: repeat 1 of 3" in words and "single frees from 100 µs on" in words and "a note" in words
-    assert "0.3 of thread time in 2 batch frees, 2 epochs" in words and "dropped" not in words and "(quick)" in words
+    assert "a, 2 threads: repeat_index 1 of 3 repeats" in words and "single frees from 100 µs on" in words and "a note" in words
+    assert "30 % of thread time in 2 batch frees, 2 epochs" in words and "dropped" not in words and "(quick)" in words
     summary, lanes, below = drawn.axes
     assert len(lanes.collections[0].get_paths()) == 2 and len(lanes.collections[1].get_offsets()) == 2
     assert summary.get_xlim() == below.get_xlim() == (0, 1)
@@ -302,7 +307,7 @@ def test_empty_windows_and_missing_traces_are_told_and_not_drawn(tmp_path, one_s
     with style.styled():
         for kind, spec in ((timeline, TIMELINE), (garbage, {"kind": "garbage"})):
             words = "\n".join(words_of(kind.draw(rows, spec, one_series, [])))
-            assert "a, 2 threads: repeat 0 of 1, 2 events" in words and "b, 2 threads: wanted a trace" in words
+            assert "a, 2 threads: repeat_index 0 of 1 repeats, 2 events" in words and "b, 2 threads: wanted a trace" in words
             assert "no trial" not in words and "0 epochs" in words
             assert "no traced trial" in "\n".join(words_of(kind.draw([traced_row("", status="")], spec, one_series, [])))
 

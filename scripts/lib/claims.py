@@ -170,29 +170,61 @@ def _answer(claim, rows, elsewhere, group):
             seen = ", ".join("not measured" if value is None else f"{value:g}" for value in here)
             return Verdict(claim, group, UNTESTED, f"needs {column} {compare} {limit:g}, here: {seen}")
 
-    above, below = [], []
+    points = {}
     for term in claim.terms:
         source = elsewhere(term.experiment) if term.experiment else rows
         if isinstance(source, str):
             return Verdict(claim, group, UNTESTED, source)
         selected = select(term, source, group)
-        numbers = table.values(selected, term.column)
-        if not numbers:
+        if not table.values(selected, term.column):
             why = ", ".join(sorted({row["status"] for row in selected})) if selected else "not measured in this sweep"
             if any(map(table.is_ok, selected)):
                 why = f"no {term.column} in these trials"
             return Verdict(claim, group, UNTESTED, f"{term.text}: {why}")
-        (above if term.above else below).append(numbers)
-    samples = min(len(numbers) for numbers in above + below)
-    if any(min(numbers) <= 0 for numbers in below):
-        return Verdict(claim, group, UNTESTED, "a divisor was 0", samples=samples)
+        points.setdefault((term.experiment, term.series, *sorted(term.where.items())), ([], selected))[0].append(term)
     if len(claim.terms) == 1:
-        value, low, high = stats.mean_interval(above[0])
-    elif any(min(numbers) <= 0 for numbers in above):
-        return Verdict(claim, group, UNTESTED, "a factor was 0, and quotients are compared as logarithms", samples=samples)
+        numbers = table.values(selected, term.column)
+        value, low, high = stats.mean_interval(numbers)
+        return Verdict(claim, group, *_judge(claim, low, high), value, low, high, len(numbers))
+    zeros = {"factor": False, "divisor": False}
+    samples = [_products(terms, selected, zeros) for terms, selected in points.values()]
+    if not all(samples):
+        return Verdict(claim, group, UNTESTED, "no trial has all of these columns")
+    value, low, high = stats.quotient_interval(samples, [])
+    verdict = Verdict(claim, group, *_judge(claim, low, high), value, low, high, min(map(len, samples)))
+    if any(zeros.values()):
+        _with_zeros(verdict, zeros)
+    return verdict
+
+
+def _products(terms, rows, zeros):
+    """For each trial of a point what its columns give together: columns of one trial vary together, and only what is left
+    of that is spread. A zero is taken as 1 and noted."""
+    samples = []
+    for row in rows:
+        numbers = [table.number(row, term.column) if table.usable([row], term.column) else None for term in terms]
+        if None in numbers:
+            continue
+        product = 1.0
+        for term, number in zip(terms, numbers):
+            if number <= 0:
+                zeros["factor" if term.above else "divisor"] = True
+                number = 1.0
+            product = product * number if term.above else product / number
+        samples.append(product)
+    return sorted(samples)
+
+
+def _with_zeros(verdict, zeros):
+    """Quotients are compared as logarithms. Counts of 0 were taken as 1: that makes the value too small where they divide,
+    too large where they multiply, and so it can fulfil a limit from that side and never break one."""
+    safe = "><"[zeros["factor"]]
+    if all(zeros.values()) or verdict.answer != HOLDS or any(compare[0] != safe for compare, _ in verdict.claim.holds):
+        place = "divisor" if zeros["divisor"] else "factor"
+        verdict.answer, verdict.reason = UNTESTED, f"a {place} was 0"
+        verdict.value = verdict.low = verdict.high = None
     else:
-        value, low, high = stats.quotient_interval(above, below)
-    return Verdict(claim, group, *_judge(claim, low, high), value, low, high, samples)
+        verdict.reason = "with 0 taken as 1"
 
 
 def _judge(claim, low, high):

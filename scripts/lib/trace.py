@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A trace file (harness/trace.h) as arrays, and the columns that claims and tables read from it.
+"""A trace file (--trace=FILE) as arrays, and the columns that claims and tables read from it.
 
 Events are known by their names only: a name that nobody asks for costs nothing. Times are seconds since the window began;
 what lies outside the window is cut off."""
@@ -38,7 +38,8 @@ class Events:
 class Trace:
     threads: int
     dropped: int
-    threshold: float  # seconds from which a single free is an event
+    threshold: float  # seconds from which a single free is an event; 0: single frees were not timed
+    begin: float  # of the last thread's window: from here on all run
     end: float  # of the last thread's window
     thread_time: float  # the windows of all threads, added up
     table: numpy.ndarray
@@ -75,13 +76,16 @@ def read(path):
             for line in file:
                 if not line.startswith("#"):
                     break
-                facts.update(re.findall(r"(\w+)=(\d+)", line))
+                facts.update(re.findall(r"(\w+)=(\S+)", line))
         with warnings.catch_warnings():
             # A trace without events is a fact, not a mistake.
             warnings.simplefilter("ignore", UserWarning)
             events = numpy.loadtxt(path, FIELDS, comments="#", ndmin=1)
+        # The driver's own marks of what the trial did are of no thread.
+        events = events[events["thread"] >= 0]
         window = events[events["event"] == b"window"]
         return Trace(int(facts["threads"]), int(facts["dropped"]), int(facts["long_free_threshold_ns"]) / 1e9,
+                     float(window["begin"].max(initial=0)) / 1e9,
                      float((window["begin"] + window["duration"]).max(initial=0)) / 1e9,
                      float(window["duration"].sum()) / 1e9, events)
     except (OSError, KeyError, ValueError) as error:
@@ -100,7 +104,8 @@ def derive(rows):
             continue
         row["trace_dropped"] = str(found.dropped)
         if not found.dropped:
-            row.update((column, f"{found.share(name):.6g}") for column, name in SHARES.items())
+            row.update((column, f"{found.share(name):.6g}") for column, name in SHARES.items()
+                       if name != "long_free" or found.threshold)
             overlap = found.overlap("batch_free")
             row[OVERLAP] = "" if overlap is None else f"{overlap:.6g}"
     return rows
