@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The reclaimers alone: their logic under random interleavings, and their fences on this machine's store buffers."""
+"""The reclaimers alone: their logic under random interleavings, and their fences on this machine's store buffers. And lock-freedom:
+threads that are stopped within an SCX."""
+import re
+
 import pytest
 
 import build
@@ -72,3 +75,20 @@ def test_what_is_done_on_receipt(pair, tmp_path):
     program = build.program("litmus/receipt.c", tmp_path / "receipt", *pair.defines())
     done = build.run([program, *RECEIPTS[pair.reclaimer].split()])
     assert done.returncode == 0, done.stderr
+
+
+def stoppable():
+    found = [each for each in build.combinations(build.binary("build")) if each.structure == "abtree" and each.policy == "batch"]
+    return pytest.mark.parametrize("each", found, ids=str)
+
+
+@stoppable()
+def test_scx_steps(each, tmp_path):
+    """Before each step owners and helpers were stopped, and the others' operations ended all the same."""
+    program = build.program("litmus/scx_steps.c", tmp_path / "scx_steps", *each.defines(), *build.SMALL)
+    done = build.run([program, "1"])
+    assert done.returncode == 0, done.stderr
+    stops = {int(step): (int(owner), int(helper)) for step, owner, helper in re.findall(r"step (\d): owner (\d+), helper (\d+)", done.stdout)}
+    assert all(stops[step][0] > 0 for step in (1, 2, 3, 4, 5, 6, 7)), done.stdout
+    assert all(stops[step][1] > 0 for step in (1, 2, 3, 4, 5, 8)), done.stdout
+    assert int(re.search(r"helped (\d+)", done.stdout)[1]) > 0

@@ -76,10 +76,10 @@ def trial(tree, word, section):
                          *SECONDS[variant], f"--seed={attempt + 1}"], timeout=20)
 
 
-def of_program(source, *arguments, attempts=ATTEMPTS, defines=()):
+def of_program(source, *arguments, attempts=ATTEMPTS):
     """Small programs, given the attempt's number."""
     def runs(tree, word, section):
-        program = build.program(source, tree / pathlib.Path(source).stem, *combination_of(word).defines(), *defines, QUIET, tree=tree,
+        program = build.program(source, tree / pathlib.Path(source).stem, *combination_of(word).defines(), *build.SMALL, QUIET, tree=tree,
                                 variant=section.get("variant", "check"))
         for attempt in range(attempts):
             yield build.run([program, *(word for argument in arguments for word in argument.format(seed=attempt + 1, **section).split())])
@@ -102,8 +102,9 @@ ORACLES = {
     "store_buffer": of_program("litmus/store_buffer.c", "{test}", "2", "{fence}", attempts=BUSY_ATTEMPTS),
     "ring": of_program("litmus/ring.c", "{seed}", attempts=BUSY_ATTEMPTS),
     "receipt": of_program("litmus/receipt.c", "{wants}", attempts=1),
+    "scx_steps": of_program("litmus/scx_steps.c", "{seed}"),
     "model": of_program("model/model.c", "200000", "60", "{seed}"),
-    "linearize": of_program("linearize/linearize.c", "1500", "4", "{seed}", "2", attempts=BUSY_ATTEMPTS, defines=build.SMALL),
+    "linearize": of_program("linearize/linearize.c", "1500", "4", "{seed}", "2", attempts=BUSY_ATTEMPTS),
     "assembly": assembly,
 }
 

@@ -37,23 +37,24 @@
  *    the reads by fence (10): a field of a later SCX comes with the later status.
  *  - Memory. A helper touches nodes that it did not reach by itself, so the time of its pin must be argued. Let (8) find
  *    S under way. The helper met S in a node's info, so S has frozen its first node, which is therefore not finalised,
- *    in the tree, and unchanged since S's owner read the second in it: that is in the tree too, at (8), when the helper
- *    was pinned. The others are children of the second: known to be in the tree only if the second was frozen for S and
- *    (11) then finds S still under way. Otherwise the helper only freezes the second, and comes back. Without (11) it
- *    could touch nodes that were retired before it was pinned, held by none but the owner, who may leave at any time.
+ *    in the tree, and unchanged since S's owner read the second in it: that one is in the tree too, at (8), when the
+ *    helper was pinned. The others may have left it before then: S is doomed, its owner alone holds them, and may let go
+ *    at any time. But nodes are frozen in order, and (1) on the second is the proof that it has not changed since its
+ *    children were read: only behind it are they touched, and then they were in the tree when the helper was pinned. (A
+ *    scheme that protects single nodes has announced them before.)
  *
  * Sources: T. Brown, F. Ellen, E. Ruppert, "Pragmatic primitives for non-blocking data structures", PODC 2013; the same,
  * "A general technique for non-blocking trees", PPoPP 2014; M. Arbel-Raviv, T. Brown, "Reuse, don't recycle", DISC 2017.
- * Ours: numbers with DONE and FINAL in the info word instead of a mark and a descriptor's address, leaves outside, (11). */
+ * Ours: numbers with DONE and FINAL in the info word instead of a mark and a descriptor's address; leaves stay outside. */
 #ifndef RB_LLX_SCX_H
 #define RB_LLX_SCX_H
 
 #include "race.h"
 #include "reclaimer.h"
 
-/* Where a test may hold a thread up: the number of the step that comes next. */
+/* Where a test may hold a thread up: the number of the step that comes next (7: LLX) and the descriptor of its SCX. */
 #ifndef scx_step
-#define scx_step(number) ((void)0)
+#define scx_step(number, descriptor) ((void)0)
 #endif
 
 #define SCX_NODES 4
@@ -129,6 +130,7 @@ static noinline bool llx_look(const struct scx *scx, uint64_t info)
  * when the node is frozen. False: scx_help(*info), then begin again. */
 inlined bool llx(const struct scx *scx, struct scx_node *node, uint64_t *info)
 {
+    scx_step(7, NULL);
     *info = load_acquire(&node->info);
     return likely(*info & SCX_DONE) || llx_look(scx, *info);
 }
@@ -159,26 +161,27 @@ inlined bool scx_one(struct scx_descriptor *d, struct scx_node *node, uint64_t i
     store_relaxed(&d->fresh, fresh);
     store_relaxed(&d->node[0], node);
     store_release(&d->status, number | SCX_FROZEN);
-    scx_step(1);
+    scx_step(1, d);
     race_window();
     if (!cas_acq_rel(&node->info, &info, number)) /* (1) */
         return false;
-    scx_step(4);
+    scx_step(4, d);
     race_window();
     cas_acq_rel(link, &old, fresh); /* (4) */
-    scx_step(5);
+    scx_step(5, d);
     store_release(&d->status, number | SCX_COMMITTED); /* (5) */
-    scx_step(6);
+    scx_step(6, d);
     scx_release(node, number);
     return true;
 }
 
-/* Freezes the first `known` nodes. False: one of them is not what it was. */
-inlined bool scx_freeze(const struct scx_change *change, uint64_t number, unsigned known)
+/* False: one of the nodes is not what it was. */
+inlined bool scx_freeze(struct scx_descriptor *d, const struct scx_change *change, uint64_t number)
 {
-    for (unsigned i = 0; i < known; i++) {
+    (void)d;
+    for (unsigned i = 0; i < change->nodes; i++) {
         uint64_t info = change->info[i];
-        scx_step(1);
+        scx_step(1, d);
         race_window();
         if (i > 0) /* the first may be part of the structure and no node of malloc's */
             node_check_live(change->node[i]);
@@ -189,27 +192,24 @@ inlined bool scx_freeze(const struct scx_change *change, uint64_t number, unsign
 }
 
 /* All steps, as owner or helper, as far as they have not been made. Returns whether the change is committed. */
-static noinline bool scx_run(struct scx_descriptor *d, const struct scx_change *change, uint64_t number, unsigned known)
+static noinline bool scx_run(struct scx_descriptor *d, const struct scx_change *change, uint64_t number)
 {
     uint64_t status = number | SCX_UNDECIDED;
-    bool frozen = scx_freeze(change, number, known);
-    if (frozen && known < change->nodes)
-        return false;
-    scx_step(2);
-    if (cas_acq_rel(&d->status, &status, number | (frozen ? SCX_FROZEN : SCX_ABORTED))) /* (2) */
-        status = number | (frozen ? SCX_FROZEN : SCX_ABORTED);
+    uint64_t decision = number | (scx_freeze(d, change, number) ? SCX_FROZEN : SCX_ABORTED);
+    scx_step(2, d);
+    race_window();
+    if (cas_acq_rel(&d->status, &status, decision)) /* (2) */
+        status = decision;
     if (status == (number | SCX_FROZEN)) {
-        if (known < change->nodes)
-            return false;
         for (unsigned i = 1; i < change->nodes; i++) {
-            scx_step(3);
+            scx_step(3, d);
             store_release(&change->node[i]->info, number | SCX_FINAL); /* (3) */
         }
         link_word old = change->old;
-        scx_step(4);
+        scx_step(4, d);
         race_window();
         cas_acq_rel(change->link, &old, change->fresh); /* (4) */
-        scx_step(5);
+        scx_step(5, d);
         race_window();
         if (cas_acq_rel(&d->status, &status, number | SCX_COMMITTED)) /* (5) */
             status = number | SCX_COMMITTED;
@@ -230,8 +230,8 @@ static noinline bool scx_several(struct scx_descriptor *d, const struct scx_chan
         store_relaxed(&d->info[i], change->info[i]);
     }
     store_release(&d->status, number | SCX_UNDECIDED);
-    bool committed = scx_run(d, change, number, change->nodes);
-    scx_step(6);
+    bool committed = scx_run(d, change, number);
+    scx_step(6, d);
     for (unsigned i = 0; i < (committed ? 1 : change->nodes); i++)
         scx_release(change->node[i], number);
     return committed;
@@ -251,20 +251,8 @@ inlined void scx_read(const struct scx_descriptor *d, struct scx_change *change)
     }
 }
 
-/* How many of the nodes of a pending SCX are known to be in the tree now; 0 if it is no longer pending. */
-inlined unsigned scx_known(const struct scx_descriptor *d, const struct scx_change *change, uint64_t number)
-{
-    if (change->nodes <= 2)
-        return change->nodes;
-    node_check_live(change->node[1]);
-    bool frozen = SCX_NUMBER(load_acquire(&change->node[1]->info)) == number;
-    if (!scx_pending(load_acquire(&d->status), number)) /* (11) */
-        return 0;
-    return frozen ? change->nodes : 2;
-}
-
-/* Of the info word that llx gave with false: completes its SCX, or a part of it. What the caller has read is out of date
- * then: it begins again. Called in a read phase, which it leaves if there is something to do. */
+/* Of the info word that llx gave with false: completes its SCX. What the caller has read is out of date then: it
+ * begins again. Called in a read phase, which it leaves if there is something to do. */
 static noinline void scx_help(struct smr_thread *t, struct scx *scx, uint64_t info)
 {
     uint64_t number = SCX_NUMBER(info);
@@ -273,21 +261,19 @@ static noinline void scx_help(struct smr_thread *t, struct scx *scx, uint64_t in
     if (!scx_pending(load_acquire(&d->status), number)) /* (7) */
         return;
     scx_read(d, &change);
-    scx_step(8);
+    scx_step(8, d);
     race_window();
     fence_acquire();                                    /* (10) */
     if (!scx_pending(load_acquire(&d->status), number)) /* (8) */
         return;
-    unsigned known = scx_known(d, &change, number);
-    for (unsigned i = 0; i < known; i++)
+    for (unsigned i = 0; i < change.nodes; i++)
         smr_reserve(t, i, change.node[i]);
-    if (known == 1)
+    if (change.nodes == 1) {
         smr_reserve(t, 1, (void *)change.old); /* (4) must not meet its successor in the same memory */
+        change.info[0] = number;               /* not written down by scx_one: where it is met, (1) has been made */
+    }
     smr_commit(t);
-    if (known == 1)
-        change.info[0] = number; /* its owner did not write it down: where this SCX is met, (1) has been made */
-    if (known)
-        scx_run(d, &change, number, known);
+    scx_run(d, &change, number);
 }
 
 #endif

@@ -148,6 +148,25 @@ static void copies_are_equal_and_no_longer(unused void **cmocka)
     }
 }
 
+static void copies_with_a_gap_agree_with_the_model(unused void **cmocka)
+{
+    for (unsigned words = 1; words <= 2 * SEARCH_LINE + 3; words++)
+        for (unsigned at = 0; at < words; at++) {
+            _Atomic uint64_t *from = block(words), *open = block(words), *close = block(words);
+            search_copy_open(open, from, words, at, KEY_MAX);
+            search_copy_close(close, from, words, at, KEY_MAX);
+            for (unsigned i = 0; i < words; i++) {
+                uint64_t opened = i == at ? KEY_MAX : load_relaxed(&from[i - (i > at)]);
+                uint64_t closed = i == words - 1 ? KEY_MAX : load_relaxed(&from[i + (i >= at)]);
+                assert_int_equal(load_relaxed(&open[i]), opened);
+                assert_int_equal(load_relaxed(&close[i]), closed);
+            }
+            free(from);
+            free(open);
+            free(close);
+        }
+}
+
 /* A move inside an array: all lanes are read before one is written. */
 static void line_move_allows_overlap(unused void **cmocka)
 {
@@ -196,6 +215,7 @@ int main(void)
         cmocka_unit_test(searches_do_not_need_alignment),
         cmocka_unit_test(gaps_agree_with_the_model),
         cmocka_unit_test(copies_are_equal_and_no_longer),
+        cmocka_unit_test(copies_with_a_gap_agree_with_the_model),
         cmocka_unit_test(line_move_allows_overlap),
         cmocka_unit_test(lanes_are_those_in_the_range),
         cmocka_unit_test(fill_fills),
