@@ -78,7 +78,9 @@ def test_what_is_done_on_receipt(pair, tmp_path):
 
 
 def stoppable():
-    found = [each for each in build.combinations(build.binary("build")) if each.structure == "abtree" and each.policy == "batch"]
+    """A matter of the structure: schemes that let a stopped thread hold on to what it has read."""
+    found = [each for each in build.combinations(build.binary("build"))
+             if each.structure == "abtree" and each.policy == "batch" and each.reclaimer in ("ebr", "debra")]
     return pytest.mark.parametrize("each", found, ids=str)
 
 
