@@ -47,51 +47,48 @@ static void ds_create(struct ds *ds, struct smr_thread *t, const struct ds_param
     node_fill(&ds->entry, &one, 0, 1);
 }
 
-inlined void abtree_seek(struct ds *ds, struct smr_thread *t, uint64_t key, struct abtree_end *end)
+inlined struct abtree_end abtree_seek(struct ds *ds, struct smr_thread *t, uint64_t key)
 {
-    unsigned slot = 0;
-    end->parent = &ds->entry;
-    end->at = 0;
-    for (;;) {
-        end->leaf = (struct abtree_node *)smr_protect(t, slot++ & 1, &end->parent->slots[end->at], end->parent);
-        node_prefetch(end->leaf);
+    struct abtree_end end = {.parent = &ds->entry};
+    for (unsigned slot = 0;; slot ^= 1) {
+        end.leaf = (struct abtree_node *)smr_protect(t, slot, &end.parent->slots[end.at], end.parent);
+        node_prefetch(end.leaf);
         race_window();
-        node_check_live(end->leaf);
-        if (end->leaf->leaf)
-            return;
-        end->parent = end->leaf;
-        end->at = node_route(end->parent, key);
+        node_check_live(end.leaf);
+        if (end.leaf->leaf)
+            return end;
+        end.parent = end.leaf;
+        end.at = node_route(end.parent, key);
     }
 }
 
 /* Is the end of the search still the tree's (2)? Then *info is what an SCX of the parent wants. */
-inlined bool abtree_take(struct ds *ds, struct smr_thread *t, const struct abtree_end *end, uint64_t *info)
+inlined bool abtree_take(struct ds *ds, struct smr_thread *t, struct abtree_end end, uint64_t *info)
 {
-    if (unlikely(!llx(&ds->scx, &end->parent->scx, info))) {
+    if (unlikely(!llx(&ds->scx, &end.parent->scx, info))) {
         scx_help(t, &ds->scx, *info);
         return false;
     }
-    if (unlikely(node_child(end->parent, end->at) != end->leaf)) /* (2) */
+    if (unlikely(node_child(end.parent, end.at) != end.leaf)) /* (2) */
         return false;
-    smr_reserve(t, 0, end->parent);
-    smr_reserve(t, 1, end->leaf);
+    smr_reserve(t, 0, end.parent);
+    smr_reserve(t, 1, end.leaf);
     smr_commit(t);
     return true;
 }
 
-inlined bool abtree_swing(struct ds *ds, struct smr_thread *t, const struct abtree_end *end, uint64_t info,
+inlined bool abtree_swing(struct ds *ds, struct smr_thread *t, struct abtree_end end, uint64_t info,
                           struct abtree_node *fresh)
 {
-    return scx_one(&ds->scx.descriptors[t->fp.account.index], &end->parent->scx, info, &end->parent->slots[end->at],
-                   (link_word)end->leaf, (link_word)fresh); /* (1) */
+    return scx_one(&ds->scx.descriptors[t->fp.account.index], &end.parent->scx, info, &end.parent->slots[end.at],
+                   (link_word)end.leaf, (link_word)fresh); /* (1) */
 }
 
 static noinline struct found ds_contains(struct ds *ds, struct smr_thread *t, uint64_t key)
 {
     smr_op_begin(t);
     smr_checkpoint(t);
-    struct abtree_end end;
-    abtree_seek(ds, t, key, &end);
+    struct abtree_end end = abtree_seek(ds, t, key);
     struct found found = leaf_find(end.leaf, key);
     race_window();
     node_check_live(end.leaf);
@@ -99,23 +96,24 @@ static noinline struct found ds_contains(struct ds *ds, struct smr_thread *t, ui
     return found;
 }
 
-/* The key goes into a full leaf: two leaves and what is above them; light, unless it is the root. */
-static noinline bool abtree_overflow(struct ds *ds, struct smr_thread *t, const struct abtree_end *end, uint64_t info,
+/* The key goes into a full leaf: two leaves and what is above them; light, unless it is the root. `end` comes as a copy, so
+ * that callers can keep theirs in registers. */
+static noinline bool abtree_overflow(struct ds *ds, struct smr_thread *t, struct abtree_end end, uint64_t info,
                                      uint64_t key, uint64_t value)
 {
     struct abtree_row row = {0};
     struct abtree_node *half[2];
-    row_append(&row, end->leaf, 0);
-    row_insert(&row, leaf_place(end->leaf, key), key, value);
+    row_append(&row, end.leaf, 0);
+    row_insert(&row, leaf_place(end.leaf, key), key, value);
     uint64_t between = row_halve(t, &row, half);
-    struct abtree_node *above = node_above(t, between, half, end->parent != &ds->entry);
+    struct abtree_node *above = node_above(t, between, half, end.parent != &ds->entry);
     if (!abtree_swing(ds, t, end, info, above)) {
         smr_discard(t, half[0]);
         smr_discard(t, half[1]);
         smr_discard(t, above);
         return false;
     }
-    smr_retire(t, 0, end->leaf);
+    smr_retire(t, 0, end.leaf);
     abtree_rebalance(t, ds, key);
     return true;
 }
@@ -126,20 +124,19 @@ static noinline bool ds_insert(struct ds *ds, struct smr_thread *t, uint64_t key
 restart:
     smr_checkpoint(t);
     forget(key);
-    struct abtree_end end;
+    struct abtree_end end = abtree_seek(ds, t, key);
     uint64_t info;
-    abtree_seek(ds, t, key, &end);
     unsigned place = leaf_place(end.leaf, key);
     bool absent = load_relaxed(&end.leaf->keys[place]) != key;
     if (absent) {
-        if (!abtree_take(ds, t, &end, &info))
+        if (!abtree_take(ds, t, end, &info))
             goto again;
         if (unlikely(end.leaf->count == ABTREE_MOST)) {
-            if (!abtree_overflow(ds, t, &end, info, key, value))
+            if (!abtree_overflow(ds, t, end, info, key, value))
                 goto again;
         } else {
             struct abtree_node *fresh = leaf_with(t, end.leaf, place, key, value);
-            if (!abtree_swing(ds, t, &end, info, fresh)) {
+            if (!abtree_swing(ds, t, end, info, fresh)) {
                 smr_discard(t, fresh);
                 goto again;
             }
@@ -159,16 +156,15 @@ static noinline bool ds_remove(struct ds *ds, struct smr_thread *t, uint64_t key
 restart:
     smr_checkpoint(t);
     forget(key);
-    struct abtree_end end;
+    struct abtree_end end = abtree_seek(ds, t, key);
     uint64_t info;
-    abtree_seek(ds, t, key, &end);
     unsigned place = leaf_place(end.leaf, key);
     bool present = load_relaxed(&end.leaf->keys[place]) == key;
     if (present) {
-        if (!abtree_take(ds, t, &end, &info))
+        if (!abtree_take(ds, t, end, &info))
             goto again;
         struct abtree_node *fresh = leaf_without(t, end.leaf, place);
-        if (!abtree_swing(ds, t, &end, info, fresh)) {
+        if (!abtree_swing(ds, t, end, info, fresh)) {
             smr_discard(t, fresh);
             goto again;
         }

@@ -44,10 +44,11 @@ _Static_assert(ABTREE_LINES *SEARCH_LINE <= 2 * ABTREE_ROOM, "a search reads not
 _Static_assert(ABTREE_ROOM <= 56, "one search answers for all keys");
 _Static_assert(sizeof(link_word) == sizeof(uint64_t), "links and values are moved alike");
 
-/* The lines behind the first one, which is asked for by the search itself. */
+/* The lines behind those that a search reads at once, before it is known which of them will be wanted. */
 inlined void node_prefetch(const struct abtree_node *node)
 {
-    for (size_t at = 64; at < sizeof *node; at += 64)
+    const size_t searched = offsetof(struct abtree_node, keys) + sizeof(uint64_t) * SEARCH_LINE * ABTREE_LINES;
+    for (size_t at = (searched + 63) & ~(size_t)63; at < sizeof *node; at += 64)
         __builtin_prefetch((const char *)node + at);
 }
 
