@@ -64,7 +64,7 @@ def _point(title, repeats):
     except UserError as error:
         return Point(title, look, None, [f"{title}: {error}"])
     single = f", single frees from {_spoken(found.threshold)} on" if found.threshold else ""
-    note = f"{title}: repeat_index {good[0]['repeat_index']} of {len(repeats)} repeats, {len(found.table)} events{single}"
+    note = f"{title}: repeat_index {good[0]['repeat_index']} of {len(repeats)} repeats, {len(found.table)} events, {found.dropped} dropped{single}"
     return Point(title, look, found, [note])
 
 

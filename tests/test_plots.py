@@ -287,7 +287,7 @@ def test_a_timeline_draws_the_first_repeat_that_is_ok_and_says_so(tmp_path, one_
         drawn = timeline.draw(rows, TIMELINE, one_series, ["a note"])
     words = "\n".join(words_of(drawn))
     assert "a, 2 threads: repeat_index 1 of 3 repeats" in words and "single frees from 100 µs on" in words and "a note" in words
-    assert "30 % of thread time in 2 batch frees, 2 epochs" in words and "dropped" not in words and "(quick)" in words
+    assert "30 % of thread time in 2 batch frees, 2 epochs" in words and "were dropped" not in words and "(quick)" in words
     summary, lanes, below = drawn.axes
     assert len(lanes.collections[0].get_paths()) == 2 and len(lanes.collections[1].get_offsets()) == 2
     assert summary.get_xlim() == below.get_xlim() == (0, 1)
@@ -307,7 +307,7 @@ def test_empty_windows_and_missing_traces_are_told_and_not_drawn(tmp_path, one_s
     with style.styled():
         for kind, spec in ((timeline, TIMELINE), (garbage, {"kind": "garbage"})):
             words = "\n".join(words_of(kind.draw(rows, spec, one_series, [])))
-            assert "a, 2 threads: repeat_index 0 of 1 repeats, 2 events" in words and "b, 2 threads: wanted a trace" in words
+            assert "a, 2 threads: repeat_index 0 of 1 repeats, 2 events, 0 dropped" in words and "b, 2 threads: wanted a trace" in words
             assert "no trial" not in words and "0 epochs" in words
             assert "no traced trial" in "\n".join(words_of(kind.draw([traced_row("", status="")], spec, one_series, [])))
 

@@ -64,8 +64,8 @@ def make(experiment, binary):
     lines = [f"{', '.join(map(str, sorted(threads)))} threads: this machine lets us have {units} processing units"
              for units, threads in left_out.items()]
     if not points:
-        raise UserError(f"wanted a point of {experiment.path} that fits this machine, found none ({'; '.join(lines)}): "
-                        "add smaller thread counts, or oversubscribe = yes")
+        do = "run without --paper" if experiment.mode == "paper" else "add smaller thread counts, or oversubscribe = yes"
+        raise UserError(f"wanted a point of {experiment.path} that fits this machine, found none ({'; '.join(lines)}): {do}")
     ordered = list(points.values())
     plan = Plan(ordered, _order(ordered, experiment), lines, list(ordered[0].row))
     for claim in experiment.claims:
