@@ -77,12 +77,12 @@ void plan_list(const char *form)
 {
     bool csv = strcmp(form, "csv") == 0;
     if (csv)
-        puts("structure,kind,reclaimer,policy,node_bytes,refused");
+        puts("structure,kind,reclaimer,policy,node_bytes,fenced,refused");
     for (const struct combo *const *c = __start_combos; c < __stop_combos; c++) {
         const char *refused = (*c)->refused ? (*c)->refused : "";
         if (csv)
-            printf("%s,%s,%s,%s,%zu,\"%s\"\n", (*c)->structure, (*c)->kind, (*c)->reclaimer, (*c)->policy,
-                   (*c)->node_bytes, refused);
+            printf("%s,%s,%s,%s,%zu,%d,\"%s\"\n", (*c)->structure, (*c)->kind, (*c)->reclaimer, (*c)->policy,
+                   (*c)->node_bytes, (*c)->fenced, refused);
         else
             printf("%-20s %-16s %-12s %s%s\n", (*c)->structure, (*c)->reclaimer, (*c)->policy,
                    *refused ? "refused: " : "", refused);

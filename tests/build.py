@@ -23,6 +23,7 @@ class Combination:
     reclaimer: str
     policy: str
     has_nodes: bool = True
+    fenced: bool = dataclasses.field(default=True, compare=False)
 
     def __str__(self):
         return f"{self.structure}-{self.reclaimer}-{self.policy}"
@@ -54,7 +55,8 @@ def binary(folder, *arguments, tree=ROOT):
 def combinations(program):
     """The sound ones, by the binary's own list."""
     rows = csv.DictReader(subprocess.run([program, "--list=csv"], capture_output=True, text=True, check=True).stdout.splitlines())
-    return [Combination(row["structure"], row["reclaimer"], row["policy"], row["node_bytes"] != "0") for row in rows if not row["refused"]]
+    return [Combination(row["structure"], row["reclaimer"], row["policy"], row["node_bytes"] != "0", row["fenced"] == "1")
+            for row in rows if not row["refused"]]
 
 
 def copy_tree(to):

@@ -18,6 +18,13 @@ def lane():
 
 
 def pytest_generate_tests(metafunc):
-    """One test for each sound combination, by the list of the optimised binary."""
-    if "combination" in metafunc.fixturenames:
-        metafunc.parametrize("combination", build.combinations(build.binary("build")), ids=str)
+    """One test for each sound combination, by the list of the optimised binary; with `fence`, one for each kind of fence that makes a
+    difference to it."""
+    if "combination" not in metafunc.fixturenames:
+        return
+    found = build.combinations(build.binary("build"))
+    if "fence" in metafunc.fixturenames:
+        pairs = [(each, fence) for each in found for fence in (["auto", "full"] if each.fenced else ["auto"])]
+        metafunc.parametrize("combination, fence", pairs, ids=str)
+    else:
+        metafunc.parametrize("combination", found, ids=str)

@@ -215,7 +215,7 @@ def test_version_says_what_was_built():
 def test_list_forms_agree():
     text = run("--list").stdout.splitlines()
     assert len(text) == len(COMBINATIONS) == len({tuple(combination(entry)) for entry in COMBINATIONS})
-    assert list(COMBINATIONS[0]) == ["structure", "kind", "reclaimer", "policy", "node_bytes", "refused"]
+    assert list(COMBINATIONS[0]) == ["structure", "kind", "reclaimer", "policy", "node_bytes", "fenced", "refused"]
     for line, entry in zip(text, COMBINATIONS):
         assert line.split()[:3] == [entry["structure"], entry["reclaimer"], entry["policy"]]
         assert line.rstrip().endswith(f"refused: {entry['refused']}" if entry["refused"] else entry["policy"])

@@ -7,7 +7,6 @@ import pytest
 import build
 
 CROWDED = ["--keys=64", "--insert=30", "--remove=30", "--scan=10", "--scan-length=20", "--warmup=0", "--sample-every=0"]
-FENCES = ["auto", "full"]
 TINY_BATCHES = ["--batch-size=3", "--epoch-frequency=2"]
 LOOKUPS = ["--insert=0", "--remove=0", "--scan=20", "--keys=64", "--warmup=0"]
 
@@ -31,12 +30,10 @@ def sound(program, combination, *options, **environment):
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("fence", FENCES)
 def test_checked(lane, combination, fence):
     sound(lane("check"), combination, *crowded(combination), f"--fence={fence}", "--seconds=0.2")
 
 
-@pytest.mark.parametrize("fence", FENCES)
 def test_address_sanitizer(lane, combination, fence):
     """Real frees. Only the scheme that leaks on purpose may leak."""
     leaks = {"ASAN_OPTIONS": "detect_leaks=0"} if combination.reclaimer == "leak" else {}
