@@ -25,7 +25,7 @@
 #ifndef ABTREE_JOIN
 #define ABTREE_JOIN (2 * ABTREE_LEAST - 1)
 #endif
-_Static_assert(ABTREE_JOIN >= 2 * ABTREE_LEAST - 1 && ABTREE_JOIN <= ABTREE_MOST,
+_Static_assert(ABTREE_JOIN + 1 >= 2 * ABTREE_LEAST && ABTREE_JOIN <= ABTREE_MOST,
                "what is joined fits, what is not suffices for two");
 
 struct ds {
