@@ -206,7 +206,8 @@ static void *work(void *argument)
 
 static void set_up(void)
 {
-    struct smr_parameters parameters = {.threads = threads, .batch_size = 2, .epoch_frequency = 2, .frees_per_tick = 1};
+    struct smr_parameters parameters = {
+        .threads = threads, .batch_size = 2, .epoch_frequency = 2, .frees_per_tick = 1, .token_check_every = 1};
     struct ds_parameters of_structure = {.threads = threads, .rwlock_kind = "prefer-reader"};
     meta_init();
     fence_init("auto");

@@ -168,7 +168,8 @@ static void one_round(void)
 
 int main(int count, char **arguments)
 {
-    struct smr_parameters parameters = {.threads = THREADS, .batch_size = 1, .epoch_frequency = 1, .frees_per_tick = 1};
+    struct smr_parameters parameters = {
+        .threads = THREADS, .batch_size = 1, .epoch_frequency = 1, .frees_per_tick = 1, .token_check_every = 1};
     struct ds_parameters of_structure = {.threads = THREADS, .rwlock_kind = "prefer-reader"};
     random_seed(&dice, count > 1 ? strtoul(arguments[1], NULL, 10) : 1, 0);
     meta_init();
