@@ -168,8 +168,9 @@ restart:
             smr_discard(t, fresh);
             goto again;
         }
+        bool few = end.leaf->count <= ABTREE_LEAST; /* asked of the old leaf: the new one is anybody's to retire */
         smr_retire(t, 0, end.leaf);
-        if (unlikely(fresh->count < ABTREE_LEAST && end.parent != &ds->entry))
+        if (unlikely(few && end.parent != &ds->entry))
             abtree_rebalance(t, ds, key);
     }
     smr_op_end(t);

@@ -94,3 +94,13 @@ def test_scx_steps(each, tmp_path):
     assert all(stops[step][0] > 0 for step in (1, 2, 3, 4, 5, 6, 7)), done.stdout
     assert all(stops[step][1] > 0 for step in (1, 2, 3, 4, 5, 8)), done.stdout
     assert int(re.search(r"helped (\d+)", done.stdout)[1]) > 0
+
+
+@pytest.mark.parametrize("scheme", ["epoch", "restartable"])
+def test_schedules(scheme, tmp_path):
+    """The structure's part of the contract with a reclaimer, with reclaimers that forgive nothing; it does not depend on which are there."""
+    program = build.program("litmus/schedule.c", tmp_path / "schedule", *build.Combination("abtree", "ebr", "batch").defines(), *build.SMALL)
+    done = build.run([program, "1", scheme, "500"])
+    assert done.returncode == 0, done.stderr
+    freed, again = map(int, re.fullmatch(r"freed (\d+), begun again (\d+)\n", done.stdout).groups())
+    assert freed > 10000 and (again > 1000) == (scheme == "restartable")

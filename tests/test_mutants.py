@@ -103,6 +103,7 @@ ORACLES = {
     "ring": of_program("litmus/ring.c", "{seed}", attempts=BUSY_ATTEMPTS),
     "receipt": of_program("litmus/receipt.c", "{wants}", attempts=1),
     "scx_steps": of_program("litmus/scx_steps.c", "{seed}"),
+    "schedule": of_program("litmus/schedule.c", "{seed}", "{scheme}", "500"),
     "model": of_program("model/model.c", "200000", "60", "{seed}"),
     "linearize": of_program("linearize/linearize.c", "1500", "4", "{seed}", "2", attempts=BUSY_ATTEMPTS),
     "assembly": assembly,

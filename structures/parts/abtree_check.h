@@ -53,7 +53,7 @@ static unused void check_node(struct abtree_walk *walk, struct abtree_node *node
     census->nodes++;
     if (++walk->depth > ABTREE_DEEPEST)
         census_broken(census, "more than %u levels", ABTREE_DEEPEST);
-    if (node_violates(node, walk->depth == 1))
+    if (node_violates(node, walk->depth == 1) || (!node->leaf && node->count < 2))
         census_broken(census, "a node of weight %u with %u entries was left behind", !node->light, node->count);
     if (node->count > ABTREE_MOST)
         census_broken(census, "a node of %u entries", node->count);

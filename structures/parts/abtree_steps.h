@@ -4,14 +4,14 @@
  * Two things may be wrong with a node: it is light (weight 0), as what a split puts above the two halves is; or it has
  * fewer than a entries. Along every path from the root to a leaf the weights have the same sum, which no step changes
  * but at the root: so with no light node left all leaves are equally deep. The root is never light: whatever takes its
- * place is built, or found to be, of weight 1.
+ * place is built with weight 1. Nor has it ever one child only: the last two, joined, take its place, and inner nodes that
+ * are joined have two children together.
  *
  * Steps, on a node that is the first with a violation on the way from the root, its parent, and the link to that:
  *   absorb      light node, room in the parent: its children take its place there
  *   split       light node, no room: node and parent are dealt out to two, a light one above (none at the root)
  *   join        few entries, and few in a neighbour: they become one, the parent gets one child less
  *   distribute  few entries, enough in a neighbour: dealt out evenly between them
- *   root        an inner root of one child: that is the new root
  * A light neighbour is absorbed or split first.
  *
  * A step turns a violation into none, or moves it into a node that covers all keys of the old one: whoever created it
@@ -41,7 +41,7 @@ struct abtree_place {
 
 inlined bool node_violates(const struct abtree_node *node, bool root)
 {
-    return node->light || (node->count < ABTREE_LEAST && !(root && (node->leaf || node->count > 1)));
+    return node->light || (node->count < ABTREE_LEAST && !root);
 }
 
 /* ---- from LLX to SCX ---- */
@@ -193,59 +193,42 @@ static void abtree_feed(struct abtree_step *step, const struct abtree_place *at)
     abtree_join(step, at, left, pair);
 }
 
-/* An inner root with a single child. Nothing was ever linked from the entry but roots, so a child can be linked as it is. */
-static void abtree_lower_root(struct abtree_step *step, const struct abtree_place *at)
+/* The first node with a violation on the way to the key. False: there is none. */
+inlined bool abtree_seek_violation(struct ds *ds, struct smr_thread *t, uint64_t key, struct abtree_place *at)
 {
-    struct abtree_node *root = at->node;
-    struct abtree_place below = {.top = at->parent, .parent = root};
-    below.node = (struct abtree_node *)smr_protect(step->t, 3, &root->slots[0], root);
-    node_check_live(below.node);
-    if (below.node->light) {
-        abtree_lift(step, &below);
-        return;
-    }
-    if (!step_take(step, at->parent) || !step_take_child(step, at->parent, 0, root))
-        return;
-    step_reserve(step, at->parent, root, NULL, NULL);
-    if (step_commit(step, &below, below.node))
-        smr_retire(step->t, 0, root);
-}
-
-/* One attempt at the first violation on the way to the key. False: there is none. */
-static noinline bool abtree_step(struct smr_thread *t, struct ds *ds, uint64_t key)
-{
-    smr_checkpoint(t);
-    struct abtree_step step = {.t = t, .ds = ds};
-    struct abtree_place at = {.parent = &ds->entry};
-    at.node = (struct abtree_node *)smr_protect(t, 0, &ds->entry.slots[0], &ds->entry);
+    *at = (struct abtree_place){.parent = &ds->entry};
+    at->node = (struct abtree_node *)smr_protect(t, 0, &ds->entry.slots[0], &ds->entry);
     for (unsigned slot = 1;; slot = (slot + 1) % 3) {
-        node_check_live(at.node);
-        if (node_violates(at.node, at.parent == &ds->entry))
-            break;
-        if (at.node->leaf) {
-            smr_commit(t);
+        node_check_live(at->node);
+        if (node_violates(at->node, at->parent == &ds->entry))
+            return true;
+        if (at->node->leaf)
             return false;
-        }
-        at.top = at.parent;
-        at.parent_at = at.node_at;
-        at.parent = at.node;
-        at.node_at = node_route(at.parent, key);
-        at.node = (struct abtree_node *)smr_protect(t, slot, &at.parent->slots[at.node_at], at.parent);
+        at->top = at->parent;
+        at->parent_at = at->node_at;
+        at->parent = at->node;
+        at->node_at = node_route(at->parent, key);
+        at->node = (struct abtree_node *)smr_protect(t, slot, &at->parent->slots[at->node_at], at->parent);
     }
-    if (at.node->light)
-        abtree_lift(&step, &at);
-    else if (at.parent != &ds->entry)
-        abtree_feed(&step, &at);
-    else
-        abtree_lower_root(&step, &at);
-    return true;
 }
 
-/* Until no node on the way to the key violates anything. */
+/* One step after the other, until no node on the way to the key violates anything. All in one frame: an attempt may end
+ * within its read phase, and a restartable scheme comes back to the checkpoint until the next one. */
 static noinline void abtree_rebalance(struct smr_thread *t, struct ds *ds, uint64_t key)
 {
-    while (abtree_step(t, ds, key))
-        ;
+    for (;;) {
+        smr_checkpoint(t);
+        forget(key);
+        struct abtree_step step = {.t = t, .ds = ds};
+        struct abtree_place at;
+        if (!abtree_seek_violation(ds, t, key, &at))
+            break;
+        if (at.node->light)
+            abtree_lift(&step, &at);
+        else
+            abtree_feed(&step, &at);
+    }
+    smr_commit(t); /* nobody comes back here any more */
 }
 
 #endif

@@ -10,7 +10,8 @@
  *   FINAL     finalised, for ever: the node is out of the tree, or will be once its SCX is completed
  * Each thread has one descriptor, for all its life. Its status word is the number of the thread's latest SCX and one of
  *   UNDECIDED (some nodes may be frozen) -> FROZEN (all are) -> COMMITTED, or UNDECIDED -> ABORTED
- * and changes by compare-and-swap, so number, decision and "all frozen" are one: who comes late decides nothing.
+ * and changes by compare-and-swap, so number, decision and "all frozen" are one: who comes late decides nothing. (The owner
+ * stores a new number, and COMMITTED of an SCX of one node: nobody else would have put anything else there.)
  *
  * Steps of an SCX, of its owner or a helper: freeze the nodes in order (1); FROZEN (2), or ABORTED if a node had another
  * info word than LLX saw; FINAL on all but the first (3); the link, from old to fresh (4); COMMITTED (5). The owner then
@@ -126,8 +127,9 @@ static noinline bool llx_look(const struct scx *scx, uint64_t info)
     return !(info & SCX_FINAL) && !scx_pending(load_acquire(&scx_of(scx, info)->status), info);
 }
 
-/* True: the node is free. Links that are read from now on belong to *info: an SCX with it succeeds only if they still hold
- * when the node is frozen. False: scx_help(*info), then begin again. */
+/* True: the node is free, or was finalised between the two looks, and then (1) fails. Links that are read from now on belong
+ * to *info: an SCX with it succeeds only if they still hold when the node is frozen. False: scx_help(*info), then begin
+ * again. */
 inlined bool llx(const struct scx *scx, struct scx_node *node, uint64_t *info)
 {
     scx_step(7, NULL);
