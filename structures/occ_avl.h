@@ -21,7 +21,8 @@
  *     Between its parent's new link and UNLINKED a node is out of the tree and does not say so. But its links stand still,
  *     and at (3) it was in: so for (1) and (3) of the next hop read "just before it was unlinked", within the search too.
  *  e. The value changes only while PRESENT is clear, and between an unlock and the next: if the count of unlocks is the same
- *     before and after the value was read, it is the one that belongs to the bit.
+ *     before and after the value was read, it is the one that belongs to the bit. (The count repeats after
+ *     2^21 unlocks: as many within two loads, and not one more or less, would go unseen.)
  *
  * Updates.
  *  f. An insert below N locks N, then checks its version and that the link is still 0: k is absent and belongs there. An
@@ -139,8 +140,8 @@ inlined struct found node_read(struct node *node)
 {
     for (;;) {
         uint32_t state = load_acquire(&node->state);
-        uint64_t value = load_acquire(&node->value);
         race_window();
+        uint64_t value = load_acquire(&node->value);
         if (!(state & PRESENT))
             return (struct found){0};
         if (likely((load_relaxed(&node->state) ^ state) < UNLOCKED_ONE))
@@ -337,6 +338,14 @@ inlined void scan_push(struct scan *scan, const struct cursor *at)
     scan->kept += scan->kept < SCAN_DEPTH;
 }
 
+/* Locked without its key, a node may be out of the tree and not say so yet (d). A lookup may take it as it was just before that; a
+ * scan has looked at keys below it since, and its own key may be back in another node, for longer than what was read
+ * last is as it is. */
+inlined bool scan_is_going(struct node *node)
+{
+    return (load_acquire(&node->state) & (LOCKED | PRESENT)) == LOCKED;
+}
+
 /* Goes on at the last turn, if that still is where it was: with its own key, and then to the right of it. Otherwise its key
  * may have been read already, below a node that has risen above it, or what is on the left of it may lie above it by now. */
 inlined bool scan_turn(struct scan *scan, struct cursor *at, uint64_t *from)
@@ -344,7 +353,7 @@ inlined bool scan_turn(struct scan *scan, struct cursor *at, uint64_t *from)
     scan->kept--;
     *at = scan->turns[--scan->top % SCAN_DEPTH];
     race_window();
-    if (load_acquire(&at->node->version) != at->version)
+    if (scan_is_going(at->node) || load_acquire(&at->node->version) != at->version)
         return false;
     scan_read(scan, at->node);
     *from = at->node->key + 1;

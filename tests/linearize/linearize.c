@@ -4,8 +4,8 @@
  *
  * A round: thread 0 fills in some of the keys; then two to THREADS threads make random calls on a few neighbouring keys; then
  * thread 0, alone again, reads and removes them all. So a round begins and ends with an empty set, and what was lost is
- * missed. The keys lie far apart; how many fillers stand between them changes every few rounds, from none to three, so that
- * with small nodes the same calls split, join and rotate other ones.
+ * missed. How many fillers stand between the keys changes every few rounds, from none to three, so that with small nodes the
+ * same calls split, join and rotate other ones.
  *
  * Compiled like combo.c: -DDS=olc_bptree -DSMR=ebr -DFP=batch. Arguments: rounds, threads, seed, and the seconds after which no
  * further round begins: on a busy machine threads wait for each other. A structure for one writer gets one thread. The calls follow from the seed, their overlap does not. Exit status 1 and the first history that no order explains, or
@@ -47,10 +47,11 @@ static double seconds;
 static struct timespec begun;
 static uint64_t seed;
 static unsigned fillers[HISTORY_KEYS + 1]; /* in the structure now */
+static uint64_t stride = KEY_STRIDE;
 
 static uint64_t key_at(unsigned index)
 {
-    return (uint64_t)(index + 1) * KEY_STRIDE;
+    return (uint64_t)(index + 1) * stride;
 }
 
 static uint64_t filler_at(unsigned index, unsigned which)
@@ -116,12 +117,15 @@ static void must(bool held, const char *what, unsigned round)
         fail(STATUS_INVARIANT, "round %u: %s", round, what);
 }
 
-/* Fillers have the value 0: they add nothing to the sum of a scan. */
+/* Fillers have the value 0: they add nothing to the sum of a scan. Where there are none, the keys follow each other without a
+ * gap: a scan may go from one to the next by a way of its own. */
 static void lay_out(struct worker *w, unsigned round, struct random *dice, unsigned most)
 {
-    for (unsigned index = 0; index <= HISTORY_KEYS; index++) {
+    for (unsigned index = 0; index <= HISTORY_KEYS; index++)
         for (unsigned i = 0; i < fillers[index]; i++)
             must(ds_remove(ds, w->smr, filler_at(index, i)), "a filler is not there", round);
+    stride = most ? KEY_STRIDE : 1;
+    for (unsigned index = 0; index <= HISTORY_KEYS; index++) {
         fillers[index] = (unsigned)random_below(dice, most + 1);
         for (unsigned i = 0; i < fillers[index]; i++)
             must(ds_insert(ds, w->smr, filler_at(index, i), 0), "a filler is there already", round);
