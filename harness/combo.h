@@ -65,6 +65,8 @@ struct trial {
     struct worker *workers;  /* smr_parameters.threads of them */
     struct smr_shared *smr;
     struct ds *ds;
+    _Atomic unsigned begun;       /* threads that have begun the window */
+    _Atomic uint64_t first_epoch; /* when the last of them did */
 };
 
 struct combo {

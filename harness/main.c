@@ -91,6 +91,16 @@ static int run(const struct plan *plan)
     return printed();
 }
 
+/* A trace replaces its file: rows that were there before would be gone. */
+static void check_trace(const struct options *o)
+{
+    if (!*o->trace)
+        return;
+    if (strcmp(o->trace, "-") == 0 || strcmp(o->trace, o->csv) == 0 || strcmp(o->trace, o->samples) == 0)
+        fail(STATUS_USAGE, "wanted --trace=FILE with a file of its own, found '%s': name another", o->trace);
+    trace_check_file(o->trace);
+}
+
 int main(int argc, char **argv)
 {
     static struct options options;
@@ -116,8 +126,7 @@ int main(int argc, char **argv)
     plan_place(&plan);
     row_check_file(&plan, options.csv);
     sampler_check(&plan);
-    if (*options.trace)
-        trace_check_file(options.trace);
+    check_trace(&options);
     if (options.check) {
         row_write(&plan, NULL, "-");
         return printed();

@@ -30,7 +30,6 @@ struct sampler {
     int statm; /* /proc/self/statm, or -1 */
     long page_bytes;
     uint64_t period_ns;
-    uint64_t first_epoch;
     size_t room, taken, late, missed;
     struct sample *samples;
 };
@@ -123,7 +122,6 @@ struct sampler *sampler_start(const struct plan *plan, struct trial *trial)
     struct sampler *s = meta_alloc(sizeof *s);
     s->trial = trial;
     s->period_ns = 1000000000 / o->sample_hz;
-    s->first_epoch = trial->combo->epoch(trial);
     s->room = o->ops ? room_for_ops : (size_t)((o->seconds + 10) * (double)o->sample_hz);
     s->samples = meta_alloc(s->room * sizeof *s->samples);
     s->statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -193,11 +191,13 @@ void sampler_check(const struct plan *plan)
 
 static void put_sample(FILE *lines, const struct sampler *s, const struct sample *sample, uint64_t begin_ns)
 {
+    uint64_t first = load_relaxed(&s->trial->first_epoch);
     fprintf(lines, ",%.6f,%.6f,%lu,", (double)(sample->at_ns - begin_ns) / 1e9, (double)sample->late_ns / 1e9,
             sample->ops);
     if (sample->resident >= 0)
         fprintf(lines, "%lld", sample->resident);
-    fprintf(lines, ",%lu,%lu,%lu\n", sample->backlog, sample->garbage, sample->epoch - s->first_epoch);
+    fprintf(lines, ",%lu,%lu,%lu\n", sample->backlog, sample->garbage,
+            sample->epoch > first ? sample->epoch - first : 0);
 }
 
 void sampler_write(const struct plan *plan, const struct result *result)

@@ -157,10 +157,19 @@ inlined void run_window(struct worker *w, bool finds_only, enum key_law law)
     w->tally = tally;
 }
 
+/* Epochs count from here: those that began earlier wait for nobody, and a thread alone passes thousands of epochs while
+ * another is still waking up. */
+static noinline void note_last_begin(struct trial *trial)
+{
+    if (fetch_add_acq_rel(&trial->begun, 1) + 1 == trial->smr_parameters.threads)
+        store_relaxed(&trial->first_epoch, smr_epoch(trial->smr));
+}
+
 static noinline void loop_window(struct worker *w)
 {
     const struct workload *load = &w->trial->workload;
     smr_online(w->smr);
+    note_last_begin(w->trial);
     if (load->law != KEYS_UNIFORM)
         run_window(w, false, load->law);
     else if (load->scan_below == 0)

@@ -75,6 +75,9 @@ static _Noreturn void cannot_write(const char *path, int error)
 
 void trace_check_file(const char *path)
 {
+    struct stat facts;
+    if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode))
+        cannot_write(path, EISDIR);
     if (in_place(path)) {
         if (access(path, W_OK) != 0)
             cannot_write(path, errno);

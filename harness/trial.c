@@ -75,6 +75,7 @@ static uint64_t run_window(struct stage *stage, double seconds, uint64_t ops)
     unsigned threads = stage->plan->threads;
     uint64_t stopped = 0;
     store_relaxed(&stage->trial->stop, false);
+    store_relaxed(&stage->trial->begun, 0);
     for (unsigned i = 0; i < threads; i++)
         stage->trial->workers[i].budget = ops ? ops / threads + (i < ops % threads) : UINT64_MAX;
     start_phase(stage, PHASE_WINDOW);
@@ -253,7 +254,6 @@ static void measure(struct stage *stage, struct result *result)
     }
     clock_calibrate_start(&calibration);
     stage_add_up(stage, &before);
-    uint64_t epoch = plan->combo->epoch(stage->trial);
     stage_trace_start(stage, &calibration);
     result->sampler = sampler_start(plan, stage->trial);
     result->counters_valid = allocator_counters_read(&counters);
@@ -270,7 +270,7 @@ static void measure(struct stage *stage, struct result *result)
     stage_add_up(stage, &after);
     window_difference(&result->window, &before, &after);
     allocator_counters_subtract(&result->counters, &counters);
-    result->epoch_steps = plan->combo->epoch(stage->trial) - epoch;
+    result->epoch_steps = plan->combo->epoch(stage->trial) - load_relaxed(&stage->trial->first_epoch);
     result->backlog_start = before.retired - before.freed;
     result->backlog_end = after.retired - after.freed;
     result->ns_per_tick = calibration.ns_per_tick;

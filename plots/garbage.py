@@ -32,7 +32,9 @@ def draw(rows, spec, experiment, notes):
         peak = f", mean {nodes.mean():,.0f}, largest {nodes.max():,.0f} nodes" if len(nodes) else ""
         ax.set_title(f"{point.title}: {len(nodes)} epochs{peak}", fontsize=9, loc="left", pad=3)
         if traces.lost(point):
-            ax.set_title(traces.lost(point), fontsize=8, loc="right", pad=3, color=style.WARNING_COLOUR, weight="bold")
+            # Within the panel: the title beside it may be long.
+            ax.text(0.99, 0.94, traces.lost(point), fontsize=8, ha="right", va="top", transform=ax.transAxes,
+                    color=style.WARNING_COLOUR, weight="bold")
     if shown:
         panels[-1].set_xlabel("epoch of the window" if over == "epoch" else "seconds in the window")
         panels[-1].set_xlim(left=0)

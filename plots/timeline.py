@@ -78,7 +78,7 @@ def _point(drawn, point, what, zoom, top, high, most):
     bars = found.events(boxes)
     summary = axes(top - 0.3, 0.35)
     spent = f"{100 * found.share(boxes):.2g} % of thread time in {len(bars)}" if len(bars) else "no"
-    summary.set_title(f"{point.title}: {spent} {WORDS.get(boxes, boxes)}, {len(found.events('epoch'))} epochs", fontsize=9,
+    summary.set_title(f"{point.title}: {spent} {WORDS.get(boxes, boxes)}, {(found.events('epoch').begin >= found.begin).sum()} epochs", fontsize=9,
                       loc="left", pad=3)
     if traces.lost(point):
         summary.set_title(traces.lost(point), fontsize=8, loc="right", pad=3, color=style.WARNING_COLOUR, weight="bold")
@@ -94,7 +94,7 @@ def _point(drawn, point, what, zoom, top, high, most):
         _dots(lanes, found.events(name), *DOTS.get(name, ("#333333", 3)), start, stop, found.threads)
     lanes.set_ylim(-0.7, found.threads - 0.3)
     lanes.set_ylabel("thread")
-    lanes.yaxis.get_major_locator().set_params(integer=True)
+    lanes.yaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     lanes.grid(False)
     bottom = lanes
     if with_garbage:

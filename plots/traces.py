@@ -49,8 +49,13 @@ def _titles(groups):
         # The number of threads always stands there: without it a timeline says little.
         common = {word for word in set.intersection(*siblings) if not word.startswith("threads=")}
         words = [word for word in _options(text) if word not in common]
-        titles[name, text] = ", ".join([name] + [re.sub(r"^threads=(\d+)$", r"\1 threads", word) for word in words])
+        titles[name, text] = ", ".join([name] + [_counted(word) for word in words])
     return titles
+
+
+def _counted(word):
+    found = re.fullmatch(r"threads=(\d+)", word)
+    return f"{found[1]} thread{'s'[:found[1] != '1']}" if found else word
 
 
 def _point(title, repeats):
@@ -61,8 +66,8 @@ def _point(title, repeats):
         return Point(title, look, None, [f"{title}: {', '.join(statuses) if any(statuses) else 'no traced trial'}"])
     try:
         found = trace.read(good[0]["trace"])
-    except UserError as error:
-        return Point(title, look, None, [f"{title}: {error}"])
+    except UserError:
+        return Point(title, look, None, [f"{title}: the trace of repeat_index {good[0]['repeat_index']} is missing or not whole"])
     single = f", single frees from {_spoken(found.threshold)} on" if found.threshold else ""
     note = f"{title}: repeat_index {good[0]['repeat_index']} of {len(repeats)} repeats, {len(found.table)} events, {found.dropped} dropped{single}"
     return Point(title, look, found, [note])
@@ -76,7 +81,7 @@ def lost(point):
     """The warning that must not be overlooked, or nothing."""
     if not point.found or not point.found.dropped:
         return ""
-    return f"{point.found.dropped} events were dropped: there are holes; give a larger trace-events"
+    return f"{point.found.dropped} events were dropped: there are holes"
 
 
 def garbage(found):

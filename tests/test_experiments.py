@@ -125,3 +125,9 @@ def test_there_are_experiments():
     assert len(EXPERIMENTS) >= 2
     with pytest.raises(UserError):
         experiment.load(os.path.join(ROOT, "README"))
+
+
+def test_readme_has_one_line_for_each_file():
+    with open(os.path.join(ROOT, "experiments", "README.md"), encoding="utf-8") as readme:
+        named = re.findall(r"^\| `([^`]+\.ini)` \|", readme.read(), re.MULTILINE)
+    assert sorted(named) == [os.path.basename(path) for path in EXPERIMENTS]

@@ -400,6 +400,9 @@ holds = > 0.15 and < 0.25
     assert done.returncode == 0, done.stderr
     assert re.search(r"turns +1 .* holds", done.stdout) and re.search(r"busy +0.2 .* holds", done.stdout)
     assert "no figure" not in done.stdout
+    (moved / "traces" / "0.trace").write_text("cut off")
+    done = site.run("--quick", "--draw", "--results", str(moved.parent))
+    assert re.search(r"1 of \d+ traces are missing or not whole", done.stdout)
 
 
 def test_claims_across_experiments_need_both_results(site):

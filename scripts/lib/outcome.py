@@ -91,7 +91,11 @@ def _warnings(experiment, results, rows):
     for flag in sorted({flag for row in rows for flag in (row.get("flags") or "").split(";") if flag}):
         marked = [row["trial"] for row in rows if flag in (row.get("flags") or "").split(";")]
         lines.append(f"the driver flags {len(marked)} of {len(rows)} trials as {flag} (the first: {marked[0]}): their numbers "
-                     "are doubtful; docs/ tells what the flag means")
+                     "are doubtful; docs/row.md tells what the flag means")
+    broken = [row["trace"] for row in rows if row.get("trace") and table.is_ok(row) and row.get("trace_dropped") == ""]
+    if broken:
+        lines.append(f"{len(broken)} of {len(rows)} traces are missing or not whole (the first: {broken[0]}): no figure and no claim "
+                     "has them; put them back or measure again with --fresh")
     lost = [row for row in rows if (table.number(row, "trace_dropped") or 0) > 0]
     if lost:
         lines.append(f"{len(lost)} of {len(rows)} traces dropped events (the first: {lost[0]['trial']}): their timelines have holes "
