@@ -147,8 +147,19 @@ static uint64_t parse_prefill(const char *word, uint64_t keys)
     return (uint64_t)value;
 }
 
+/* An option that would be ignored is a mistake. */
+static void check_companion(const char *option, const char *companion, const char *path)
+{
+    if (option_given(option) && !*path)
+        fail(STATUS_USAGE, "wanted --%s=FILE with --%s, found none: add it, or leave --%s out", companion, option,
+             option);
+}
+
 static void check_window(const struct options *o)
 {
+    check_companion("trace-threshold", "trace", o->trace);
+    check_companion("trace-events", "trace", o->trace);
+    check_companion("sample-hz", "samples", o->samples);
     if (o->ops && option_given("seconds"))
         fail(STATUS_USAGE, "wanted --ops or --seconds, found both: a window ends by one of them");
     if (o->insert + o->remove + o->scan > 100)

@@ -19,6 +19,11 @@ struct event {
     enum trace_event event;
 };
 
+static uint64_t event_end(const struct event *event)
+{
+    return event->begin + event->duration;
+}
+
 struct trace_ring {
     size_t room, used;
     uint64_t dropped;
@@ -50,7 +55,11 @@ void trace_start(uint64_t long_free_ticks)
 
 void trace_mark(struct trace_ring *ring, enum trace_event event, uint64_t begin_ticks, uint64_t duration)
 {
-    ring->events[ring->used++] = (struct event){begin_ticks, duration, 0, event};
+    /* A ring is in the order of ends; what a thread did behind its window is there already. */
+    size_t at = ring->used++;
+    for (; at && event_end(&ring->events[at - 1]) > begin_ticks + duration; at--)
+        ring->events[at] = ring->events[at - 1];
+    ring->events[at] = (struct event){begin_ticks, duration, 0, event};
 }
 
 /* A trace is written beside its place and moved there when it is whole; what stood there stays until then. Devices and
@@ -101,18 +110,13 @@ struct rest {
     int thread;
 };
 
-static uint64_t ended(const struct rest *rest)
-{
-    return rest->at->begin + rest->at->duration;
-}
-
 /* Restores the order of a heap whose entry `at` may have grown. */
 static void sift_down(struct rest *heap, size_t size, size_t at)
 {
     for (;;) {
         size_t least = at, child = 2 * at + 1;
         for (size_t i = child; i < child + 2 && i < size; i++)
-            if (ended(&heap[i]) < ended(&heap[least]))
+            if (event_end(heap[i].at) < event_end(heap[least].at))
                 least = i;
         if (least == at)
             return;

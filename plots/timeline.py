@@ -34,7 +34,7 @@ def draw(rows, spec, experiment, notes):
     # Inches from the top: title, then for each point a heading, the summary, the threads, the garbage.
     threads = [min(max(0.09 * point.found.threads, 1.0), 4.6) for point in shown]
     parts = [0.3 + 0.35 + high + (0.95 if with_garbage else 0.1) + 0.42 for high in threads]
-    below = 0.1 + 0.17 * (len(notes) + 1)
+    below = 0.12 + 0.14 * len(notes)
     height = 0.62 + sum(parts) + below
     drawn = style.canvas(WIDTH, height)
     drawn.suptitle(series.title(spec, experiment), fontsize=10, y=1 - 0.08 / height, va="top", wrap=True)

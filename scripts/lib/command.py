@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """One way to fail, the same as the driver's: one line on stderr, "wanted ..., found ...: do ...", exit status 2."""
 
+import argparse
 import json
 import os
 import sys
@@ -16,6 +17,16 @@ def short(path):
 
 class UserError(Exception):
     """Something that the person at the keyboard can set right."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Complains like everything else here; call it within enter()."""
+
+    def __init__(self, description):
+        super().__init__(description=description, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+    def error(self, message):
+        raise UserError(f"wanted arguments as --help has them, found '{message}': correct them")
 
 
 def complain(error):

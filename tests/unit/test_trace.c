@@ -123,6 +123,17 @@ static void full_ring_counts_and_keeps_marks(void **state)
     assert_non_null(strstr(text, "\n0 0 5 window 0\n"));
 }
 
+/* What a thread does on its way offline comes behind its window, though the driver marks that afterwards. */
+static void marks_stand_where_they_ended(void **state)
+{
+    (void)state;
+    one_free(1000, 10);
+    one_free(1100, 10);
+    trace_mark(rings[0], TRACE_WINDOW, 1000, 100);
+    assert_int_equal(rings[0]->events[1].event, TRACE_WINDOW);
+    assert_int_equal(rings[0]->events[2].begin, 1100);
+}
+
 static void words_hold_no_blanks(void **state)
 {
     (void)state;
@@ -139,6 +150,7 @@ int main(void)
         cmocka_unit_test_setup(untimed_frees_read_no_clock, fresh),
         cmocka_unit_test_setup(outermost_batch_makes_the_event, fresh),
         cmocka_unit_test_setup(full_ring_counts_and_keeps_marks, fresh),
+        cmocka_unit_test_setup(marks_stand_where_they_ended, fresh),
         cmocka_unit_test_setup(words_hold_no_blanks, fresh),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
