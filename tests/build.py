@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -11,6 +12,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ["harness", "structures", "reclaimers", "allocators", "Makefile"]
 SMALL = ["-DBPTREE_LEAF_KEYS=4", "-DBPTREE_INNER_KEYS=4", "-DABTREE_MOST=4"]
 SMALL_NODES = f"COMBO_FLAGS={' '.join(SMALL)}"
+# The structures that these sizes are for.
+SIZED = sorted(path.stem for path in (ROOT / "structures").glob("*.h") if re.search('"parts/(ab|bp)tree_', path.read_text()))
 CROSS = "aarch64-linux-gnu-gcc"
 # What a program that is compiled like combo.c needs of the harness.
 HARNESS = ["account", "error", "fence", "meta"]

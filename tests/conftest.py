@@ -12,8 +12,9 @@ def lane():
     """lane(variant): its binary, with small nodes unless nodes="default"."""
     @functools.cache
     def built(variant, nodes="small"):
-        small = [build.SMALL_NODES] if nodes == "small" else []
-        return build.binary(f"build-proof-{variant}-{nodes}", f"VARIANT={variant}", "CFLAGS=-g1", *small)
+        # Where the size is no question the other binary is the same.
+        sizes = [build.SMALL_NODES] if nodes == "small" else [f"STRUCTURES={' '.join(build.SIZED)}"]
+        return build.binary(f"build-proof-{variant}-{nodes}", f"VARIANT={variant}", "CFLAGS=-g1", *sizes)
     return built
 
 

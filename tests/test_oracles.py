@@ -45,20 +45,22 @@ def test_thread_sanitizer(lane, combination):
     sound(lane("tsan"), combination, *crowded(combination), "--ops=10000", TSAN_OPTIONS="halt_on_error=1")
 
 
-# Every value of every option here once with each combination: what else could differ is in the lanes above.
-SHAPES = [
-    ["--keys=100k", "--distribution=zipf:0.99", "--drain=none"],
-    ["--keys=100k", "--distribution=sequential"],
-    ["--keys=20k", "--prefill=none", "--batch-size=1"],
-]
+# What else could differ than is in the lanes above. Under each policy one of them, so that every structure meets all of them with
+# every reclaimer; where a reclaimer has but one policy, all.
+SHAPES = {
+    "amortized": (1, ["--keys=100k", "--distribution=zipf:0.99", "--drain=none"]),
+    "batch": (9, ["--keys=100k", "--distribution=sequential"]),
+    "pooled": (2, ["--keys=20k", "--prefill=none", "--batch-size=1"]),
+}
 
 
-@pytest.mark.parametrize("shape, count", list(zip(SHAPES, [1, 9, 2])), ids=lambda value: str(value[-1] if isinstance(value, list) else value))
-def test_full_size(lane, combination, shape, count):
+def test_full_size(lane, combination):
     """Nodes and key ranges of real size, one thread, many, and several growth phases; a list is kept short."""
-    short = ["--keys=200"] + [option for option in shape if not option.startswith("--keys")]
-    sound(lane("check", "default"), combination, *(short if combination.structure == "hm_list" else shape), "--insert=30", "--remove=30",
-          "--scan=5", "--warmup=0.05", "--seconds=0.1", *threads(combination, count))
+    nodes = "default" if combination.structure in build.SIZED else "small"
+    for count, shape in SHAPES.values() if combination.reclaimer == "leak" else [SHAPES[combination.policy]]:
+        short = ["--keys=200"] + [option for option in shape if not option.startswith("--keys")]
+        sound(lane("check", nodes), combination, *(short if combination.structure == "hm_list" else shape), "--insert=30", "--remove=30",
+              "--scan=5", "--warmup=0.05", "--seconds=0.1", *threads(combination, count))
 
 
 def test_many_readers_without_synchronisation(lane):
