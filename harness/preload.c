@@ -88,7 +88,7 @@ static void find_c_library(char *path)
     Dl_info info;
     /* Its version function is in no other object, whoever defines malloc. */
     if (!dladdr((const void *)(uintptr_t)gnu_get_libc_version, &info) || !realpath(info.dli_fname, path))
-        fail(STATUS_PRELOAD_FAILED, "wanted the path of the C library, found none: use a dynamically linked build");
+        fail(STATUS_PRELOAD_FAILED, "wanted the path of the C library, found none: do use a dynamically linked build");
 }
 
 /* Which file `name` stands for. */
@@ -114,10 +114,11 @@ static void locate_or_fail(const char *name, const struct allocator *allocator, 
         return;
     }
     if (!realpath(name, real))
-        fail(STATUS_PRELOAD_FAILED, "wanted the shared object %s, found '%s': check the path", name, strerror(errno));
+        fail(STATUS_PRELOAD_FAILED, "wanted the shared object %s, found '%s': do check the path", name,
+             strerror(errno));
     if (!loader_finds(real, path, reason, sizeof reason))
         fail(STATUS_PRELOAD_FAILED,
-             "wanted the shared object %s, found that it cannot be preloaded (%s): name a shared object for this "
+             "wanted the shared object %s, found that it cannot be preloaded (%s): do name a shared object for this "
              "machine",
              name, reason);
 }
@@ -168,7 +169,8 @@ void preload_ensure(const char *name, char **argv)
     if (sanitizer) {
         if (!allocator || allocator->objects)
             fail(STATUS_PRELOAD_FAILED,
-                 "wanted %s, found a build with the allocator of the %s: use --allocator=glibc here", name, sanitizer);
+                 "wanted %s, found a build with the allocator of the %s: do use --allocator=glibc here", name,
+                 sanitizer);
         return;
     }
     locate_or_fail(name, allocator, expected);
@@ -180,8 +182,9 @@ void preload_ensure(const char *name, char **argv)
         setenv(guard, value, 1);
         setenv("LD_PRELOAD", expected, 1);
         execv("/proc/self/exe", argv);
-        fail(STATUS_PRELOAD_FAILED, "wanted to start again with %s preloaded, found '%s': check that /proc is mounted",
-             expected, strerror(errno));
+        fail(STATUS_PRELOAD_FAILED,
+             "wanted to start again with %s preloaded, found '%s': do check that /proc is mounted", expected,
+             strerror(errno));
     }
 }
 

@@ -64,10 +64,10 @@ static void prove_one_object(const char *name)
             continue;
         if (i == 0)
             fail(STATUS_PRELOAD_FAILED,
-                 "wanted malloc from %s (%s), found it in %s: name a shared object that defines malloc", wanted,
+                 "wanted malloc from %s (%s), found it in %s: do name a shared object that defines malloc", wanted,
                  name, real);
         fail(STATUS_PRELOAD_FAILED,
-             "wanted all of the malloc family from %s, found %s in %s: use an allocator that defines it too", wanted,
+             "wanted all of the malloc family from %s, found %s in %s: do use an allocator that defines it too", wanted,
              family[i], real);
     }
     snprintf(path, sizeof path, "%s", wanted);
@@ -78,7 +78,7 @@ static void check_block(void *volatile block, size_t bytes, size_t alignment, co
 {
     if (!block || (uintptr_t)block % alignment || malloc_usable_size(block) < bytes)
         fail(STATUS_PRELOAD_FAILED,
-             "wanted %zu bytes aligned to %zu from %s of %s, found %p with %zu usable: use another allocator", bytes,
+             "wanted %zu bytes aligned to %zu from %s of %s, found %p with %zu usable: do use another allocator", bytes,
              alignment, function, path, block, block ? malloc_usable_size(block) : 0);
     memset(block, 0xa5, bytes);
 }
@@ -95,7 +95,7 @@ static void prove_it_works(void)
     unsigned char *volatile zeroed = calloc(BYTES, 2);
     for (int i = 0; zeroed && i < 2 * BYTES; i++)
         if (zeroed[i])
-            fail(STATUS_PRELOAD_FAILED, "wanted zeros from calloc of %s, found %d: use another allocator", path,
+            fail(STATUS_PRELOAD_FAILED, "wanted zeros from calloc of %s, found %d: do use another allocator", path,
                  zeroed[i]);
     check_block(zeroed, 2 * BYTES, _Alignof(max_align_t), "calloc");
     free(zeroed);
