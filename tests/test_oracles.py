@@ -2,8 +2,6 @@
 """Every sound combination under load: the binary itself verifies key sum, size, structure and accounting, and ends with 1 if one is wrong.
 
 Checking builds add stamps and poison on each node, wider race windows, and permanent keys that must always be found."""
-import pytest
-
 import build
 
 CROWDED = ["--keys=64", "--insert=30", "--remove=30", "--scan=10", "--scan-length=20", "--warmup=0", "--sample-every=0"]
