@@ -21,9 +21,9 @@
  *   void ds_destroy(ds, t)                                  gives every reachable node back by smr_discard
  *
  * insert, remove and contains are linearizable. A scan is not a snapshot: it looks at each key once, upwards; each look is
- * right at one moment within the scan, and these moments do not go back (tests/linearize/history.h asks for just that). The four operations
- * call smr_op_begin and smr_op_end themselves and are noinline for every reclaimer: gcc never inlines what calls
- * sigsetjmp, and one scheme must not pay a call that the others save. */
+ * right at one moment within the scan, and these moments do not go back (tests/linearize/history.h asks for just that).
+ * The four operations call smr_op_begin and smr_op_end themselves and are noinline for every reclaimer: gcc never inlines
+ * what calls sigsetjmp, and one scheme must not pay a call that the others save. */
 #ifndef RB_STRUCTURE_H
 #define RB_STRUCTURE_H
 

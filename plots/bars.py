@@ -11,7 +11,6 @@ from plots import series, style
 REQUIRED = {"x", "y"}
 OPTIONAL = {"panels", "source", "log"}
 GROUP = 0.84  # of the distance between groups
-NOTES_SHOWN = 8
 
 
 def table_of(*_):
@@ -23,9 +22,7 @@ def draw(rows, spec, experiment, notes):
     x, y, column = spec["x"], spec["y"], spec.get("panels")
     panels = [(title, series.lines(part, x, y, experiment.series)) for title, part in series.panels(rows, column)]
     every = [line for _, found in panels for line in found]
-    notes = ([series.sample_note(every, "bars: medians; whiskers and dots")] + series.failure_notes(rows, x, y, column) + notes)
-    if len(notes) > NOTES_SHOWN:
-        notes = notes[:NOTES_SHOWN] + [f"and {len(notes) - NOTES_SHOWN} more: see report.html"]
+    notes = series.notes(every, rows, (x, y, column), notes, "bars: medians; whiskers and dots")
     sources = _sources(panels, spec, experiment)
     largest = max((value for line in every for values in line.samples for value in values), default=1)
     divisor, prefix = style.scale(max([largest] + [max(line.medians()) for _, found in sources for line in found]))

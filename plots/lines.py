@@ -5,7 +5,6 @@ from plots import series, style
 
 REQUIRED = {"x", "y"}
 OPTIONAL = {"panels", "source"}
-NOTES_SHOWN = 8
 
 
 def table_of(*_):
@@ -20,9 +19,7 @@ def draw(rows, spec, experiment, notes):
     source = experiment.source if spec.get("source") == "panel" else None
     divisor, prefix = style.scale(largest)
 
-    notes = [series.sample_note([line for _, found in divided for line in found])] + series.failure_notes(rows, x, y, column) + notes
-    if len(notes) > NOTES_SHOWN:
-        notes = notes[:NOTES_SHOWN] + [f"and {len(notes) - NOTES_SHOWN} more: see report.html"]
+    notes = series.notes([line for _, found in divided for line in found], rows, (x, y, column), notes)
     count = len(divided) + bool(source)
     across = min(count, 5)
     down = -(-count // across)

@@ -67,13 +67,24 @@ def _number_or_word(text):
         return text
 
 
-def sample_note(found, drawn="lines: medians; dots and bars"):
+def sample_note(found, drawn):
     """How many samples stand behind a point."""
     counts = sorted({len(values) for line in found for values in line.samples if values})
     if not counts:
         return "no trial succeeded"
     counted = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
     return f"{drawn}: all samples and their range, {counted}"
+
+
+NOTES_SHOWN = 8
+
+
+def notes(found, rows, axes, more, drawn="lines: medians; dots and bars"):
+    """The lines below a figure of `found` over axes (x, y, panel column or None): samples, failures, `more`; not too many."""
+    shown = [sample_note(found, drawn)] + failure_notes(rows, *axes) + more
+    if len(shown) > NOTES_SHOWN:
+        return shown[:NOTES_SHOWN] + [f"and {len(shown) - NOTES_SHOWN} more: see report.html"]
+    return shown
 
 
 def failure_notes(rows, x, y, panel=None):

@@ -2,6 +2,8 @@
 """Every sound combination under load: the binary itself verifies key sum, size, structure and accounting, and ends with 1 if one is wrong.
 
 Checking builds add stamps and poison on each node, wider race windows, and permanent keys that must always be found."""
+import pytest
+
 import build
 
 CROWDED = ["--keys=64", "--insert=30", "--remove=30", "--scan=10", "--scan-length=20", "--warmup=0", "--sample-every=0"]
@@ -43,22 +45,21 @@ def test_thread_sanitizer(lane, combination):
     sound(lane("tsan"), combination, *crowded(combination), "--ops=10000", TSAN_OPTIONS="halt_on_error=1")
 
 
-# What else could differ than is in the lanes above. Under each policy one of them, so that every structure meets all of them with
-# every reclaimer; where a reclaimer has but one policy, all.
-SHAPES = {
-    "amortized": (1, ["--keys=100k", "--distribution=zipf:0.99", "--drain=none"]),
-    "batch": (9, ["--keys=100k", "--distribution=sequential"]),
-    "pooled": (2, ["--keys=20k", "--prefill=none", "--batch-size=1"]),
-}
+# Every value of every option here once with each combination: what else could differ is in the lanes above.
+SHAPES = [
+    (1, ["--keys=100k", "--distribution=zipf:0.99", "--drain=none"]),
+    (9, ["--keys=100k", "--distribution=sequential"]),
+    (2, ["--keys=20k", "--prefill=none", "--batch-size=1"]),
+]
 
 
-def test_full_size(lane, combination):
+@pytest.mark.parametrize("count, shape", SHAPES, ids=lambda value: str(value[-1] if isinstance(value, list) else value))
+def test_full_size(lane, combination, count, shape):
     """Nodes and key ranges of real size, one thread, many, and several growth phases; a list is kept short."""
     nodes = "default" if combination.structure in build.SIZED else "small"
-    for count, shape in SHAPES.values() if combination.reclaimer == "leak" else [SHAPES[combination.policy]]:
-        short = ["--keys=200"] + [option for option in shape if not option.startswith("--keys")]
-        sound(lane("check", nodes), combination, *(short if combination.structure == "hm_list" else shape), "--insert=30", "--remove=30",
-              "--scan=5", "--warmup=0.05", "--seconds=0.1", *threads(combination, count))
+    short = ["--keys=200"] + [option for option in shape if not option.startswith("--keys")]
+    sound(lane("check", nodes), combination, *(short if combination.structure == "hm_list" else shape), "--insert=30", "--remove=30",
+          "--scan=5", "--warmup=0.05", "--seconds=0.1", *threads(combination, count))
 
 
 def test_many_readers_without_synchronisation(lane):
