@@ -14,6 +14,7 @@
 #define exchange_acq_rel(p, v)  atomic_exchange_explicit((p), (v), memory_order_acq_rel)
 #define fetch_add_relaxed(p, v) atomic_fetch_add_explicit((p), (v), memory_order_relaxed)
 #define fetch_add_acq_rel(p, v) atomic_fetch_add_explicit((p), (v), memory_order_acq_rel)
+#define fetch_sub_release(p, v) atomic_fetch_sub_explicit((p), (v), memory_order_release)
 
 /* Success order in the name; a failed exchange loads with relaxed (or acquire) order and updates *expected. */
 #define cas_acquire(p, expected, v)                                                                                    \

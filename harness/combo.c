@@ -13,8 +13,20 @@
 #define LOOP_HEADER_(kind) STRING(kind##_loop.h)
 #define LOOP_HEADER(kind)  LOOP_HEADER_(kind)
 
-/* A reclaimer that hands no nodes to a policy is built once, with the policy that would free directly. */
-#define MEANINGFUL (SMR_POLICY == SMR_POLICY_ANY || FP_DIRECT)
+/* A reclaimer that hands no nodes to a policy is built once, with the policy that would free directly; and a structure that
+ * retires less than others with the reclaimers that do no more than it needs. */
+#ifndef DS_RETIRES
+#define DS_RETIRES 0
+#endif
+#ifndef DS_GROWS
+#define DS_GROWS 0
+#endif
+#define NEVER_WAITS     (!(SMR_CAPS & SMR_CONCURRENT_READERS))
+#define POLICY_MEANS    (SMR_POLICY == SMR_POLICY_ANY || FP_DIRECT)
+#define NOTHING_TO_WAIT (DS_RETIRES == DS_RETIRES_UNHELD && !NEVER_WAITS)
+#define NOTHING_TO_RETIRE                                                                                              \
+    (DS_RETIRES == DS_RETIRES_NOTHING && !(FP_DIRECT && (NEVER_WAITS || SMR_POLICY == SMR_POLICY_NONE)))
+#define MEANINGFUL (POLICY_MEANS && !NOTHING_TO_WAIT && !NOTHING_TO_RETIRE)
 
 #if MEANINGFUL
 #include LOOP_HEADER(DS_KIND)
@@ -31,9 +43,12 @@ static const struct combo combo = {
     .key_bytes = DS_KEY_BYTES,
     .fenced = (SMR_CAPS & SMR_NO_FENCE) == 0,
     .releases = SMR_POLICY == SMR_POLICY_ANY,
-    .one_writer = DS_THREADS == DS_ONE_WRITER,
+    .threads = DS_THREADS,
+    .grows = DS_GROWS,
     /* The first promise that the structure needs and the reclaimer does not keep. */
-    .refused = !MEANINGFUL ? STRING(SMR) " hands no node to a policy: use batch"
+    .refused = !POLICY_MEANS       ? STRING(SMR) " hands no node to a policy: use batch"
+               : NOTHING_TO_WAIT   ? STRING(DS) " retires only what nobody holds: use immediate"
+               : NOTHING_TO_RETIRE ? STRING(DS) " retires nothing: use immediate with batch"
                : LACKS(SMR_CONCURRENT_READERS)
                    ? STRING(DS) " retires nodes that others may be reading and " STRING(SMR) " would free them"
                : LACKS(SMR_WALK_UNLINKED) ? STRING(DS) " follows links out of unlinked nodes and " STRING(

@@ -3,88 +3,102 @@
 
 #include "error.h"
 #include "nearest.h"
-#include "structure.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define AT(field) offsetof(struct options, field)
-#define WORD(name, field, initial, choices, value, help, column)                                                       \
+#define WORD(name, field, initial, choices, value, help, kind, column)                                                 \
     {                                                                                                                  \
-        name, OPTION_WORD, AT(field), initial, 0, 0, choices, value, help, column, false                               \
+        name, OPTION_WORD, AT(field), initial, 0, 0, choices, value, help, kind, column, false                         \
     }
-#define COUNT(name, field, initial, least, most, help, column)                                                         \
+#define COUNT(name, field, initial, least, most, help, kind, column)                                                   \
     {                                                                                                                  \
-        name, OPTION_COUNT, AT(field), initial, least, most, NULL, "N", help, column, false                            \
+        name, OPTION_COUNT, AT(field), initial, least, most, NULL, "N", help, kind, column, false                      \
     }
-#define NUMBER(name, field, initial, least, most, value, help, column)                                                 \
+#define NUMBER(name, field, initial, least, most, value, help, kind, column)                                           \
     {                                                                                                                  \
-        name, OPTION_NUMBER, AT(field), initial, least, most, NULL, value, help, column, false                         \
+        name, OPTION_NUMBER, AT(field), initial, least, most, NULL, value, help, kind, column, false                   \
     }
 #define FLAG(name, field, help, column)                                                                                \
     {                                                                                                                  \
-        name, OPTION_FLAG, AT(field), "no", 0, 0, "yes|no", NULL, help, column, true                                   \
+        name, OPTION_FLAG, AT(field), "no", 0, 0, "yes|no", NULL, help, NULL, column, true                             \
     }
 
-static const double any_count = 9e15; /* exact in a double, and below SET_KEY_LIMIT */
+/* Kinds of structures that an option is for. */
+#define ANY   NULL
+#define SET   "set"
+#define BLOCK "block"
+
+static const double any_count = 9e15; /* exact in a double, and below SET_KEY_LIMIT of set.h */
 
 const struct option option_table[] = {
-    WORD("structure", structure, "olc_bptree", NULL, "NAME", "concurrent structure, see --list", true),
-    WORD("reclaimer", reclaimer, "ebr", NULL, "NAME", "safe memory reclamation scheme, see --list", true),
+    WORD("structure", structure, "olc_bptree", NULL, "NAME", "concurrent structure, see --list", ANY, true),
+    WORD("reclaimer", reclaimer, "ebr", NULL, "NAME", "safe memory reclamation scheme, see --list", ANY, true),
     WORD("policy", policy, "batch", NULL, "NAME",
-         "what happens to safe nodes: batch, pooled, amortized[:K] (K frees an operation)", true),
+         "what happens to safe nodes: batch, pooled, amortized[:K] (K frees an operation)", ANY, true),
     WORD("allocator", allocator, "glibc", NULL, "NAME",
-         "malloc under test, see --list=allocators, or the path of a shared object", true),
-    WORD("threads", threads, "1", NULL, "N", "workers: a number, core, socket, all, or 2x, 3x.. all", false),
-    NUMBER("seconds", seconds, "1", 0.001, 86400, "S", "length of the window; not with --ops", true),
+         "malloc under test, see --list=allocators, or the path of a shared object", ANY, true),
+    WORD("threads", threads, "1", NULL, "N", "workers: a number, core, socket, all, or 2x, 3x.. all", SET, false),
+    WORD("readers", readers, "1", NULL, "N", "threads that scan a block, in the words of --threads", BLOCK, false),
+    COUNT("writers", writers, "1", 1, 65536, "threads that replace its elements; with rates of 0, none", BLOCK, false),
+    NUMBER("write-rate", write_rate, "500", 0, 1e9, "N", "elements to replace a second, by all writers; 0: none", BLOCK,
+           true),
+    NUMBER("append-rate", append_rate, "0", 0, 1e9, "N", "elements to append a second", BLOCK, true),
+    COUNT("block", block, "16384", 1, any_count, "elements of the block before the window", BLOCK, true),
+    WORD("yield", yield, "scan", "scan|none", "WHEN", "readers give the processor away after each scan, or never",
+         BLOCK, true),
+    NUMBER("seconds", seconds, "1", 0.001, 86400, "S", "length of the window; not with --ops", ANY, true),
     COUNT("ops", ops, "0", 0, any_count, "operations in all, in equal shares, instead of a time; 0: --seconds counts",
-          true),
-    NUMBER("warmup", warmup, "0.2", 0, 86400, "S", "seconds of the same work before the window", true),
-    COUNT("keys", keys, "1000000", 1, any_count, "keys are 0 .. N-1", true),
-    NUMBER("insert", insert, "0", 0, 100, "%", "percent of operations that insert", true),
-    NUMBER("remove", remove, "0", 0, 100, "%", "percent that remove", true),
-    NUMBER("scan", scan, "0", 0, 100, "%", "percent that scan a range; the rest are lookups", true),
-    COUNT("scan-length", scan_length, "100", 1, 1e9, "pairs that a scan reads", true),
-    WORD("prefill", prefill, "half", NULL, "N", "distinct keys before the window: a number, half, all or none", false),
-    COUNT("prefill-threads", prefill_threads, "0", 0, 65536, "workers that prefill; 0: all of them", false),
+          ANY, true),
+    NUMBER("warmup", warmup, "0.2", 0, 86400, "S", "seconds of the same work before the window", ANY, true),
+    COUNT("keys", keys, "1000000", 1, any_count, "keys are 0 .. N-1", SET, true),
+    NUMBER("insert", insert, "0", 0, 100, "%", "percent of operations that insert", SET, true),
+    NUMBER("remove", remove, "0", 0, 100, "%", "percent that remove", SET, true),
+    NUMBER("scan", scan, "0", 0, 100, "%", "percent that scan a range; the rest are lookups", SET, true),
+    COUNT("scan-length", scan_length, "100", 1, 1e9, "pairs that a scan reads", SET, true),
+    WORD("prefill", prefill, "half", NULL, "N", "distinct keys before the window: a number, half, all or none", SET,
+         false),
+    COUNT("prefill-threads", prefill_threads, "0", 0, 65536, "workers that prefill; 0: all of them", SET, false),
     WORD("drain", drain, "all", "all|none", "WHEN",
-         "empty the limbo after prefill and after warm-up, or leave the garbage to the window", true),
-    WORD("distribution", distribution, "uniform", NULL, "LAW", "of the keys: uniform, zipf:THETA, sequential", true),
-    WORD("pin", pin, "fill", NULL, "ORDER", "threads to units: fill, cores, scatter, none or list:0,2-5", true),
+         "empty the limbo after prefill and after warm-up, or leave the garbage to the window", ANY, true),
+    WORD("distribution", distribution, "uniform", NULL, "LAW", "of the keys: uniform, zipf:THETA, sequential", SET,
+         true),
+    WORD("pin", pin, "fill", NULL, "ORDER", "threads to units: fill, cores, scatter, none or list:0,2-5", ANY, true),
     FLAG("oversubscribe", oversubscribe, "allow more threads than units", false),
-    WORD("membind", membind, "none", NULL, "POLICY", "memory over NUMA nodes: interleave, local, none", false),
+    WORD("membind", membind, "none", NULL, "POLICY", "memory over NUMA nodes: interleave, local, none", ANY, false),
     WORD("rwlock-kind", rwlock_kind, "prefer-reader", "prefer-reader|prefer-writer", "KIND",
-         "of structures behind a pthread_rwlock", true),
-    COUNT("batch-size", batch_size, "1024", 1, 1e9, "retires between a thread's attempts to reclaim", true),
-    COUNT("epoch-frequency", epoch_frequency, "10", 1, 1e9, "operations between looks at one other thread (debra)",
+         "of structures behind a pthread_rwlock", ANY, true),
+    COUNT("batch-size", batch_size, "1024", 1, 1e9, "retires between a thread's attempts to reclaim", ANY, true),
+    COUNT("epoch-frequency", epoch_frequency, "10", 1, 1e9, "operations between looks at one other thread (debra)", ANY,
           true),
     COUNT("token-check-every", token_check_every, "100", 1, 1e9,
-          "nodes freed between looks for the token (token_periodic)", true),
+          "nodes freed between looks for the token (token_periodic)", ANY, true),
     COUNT("pad-nodes", pad_nodes, "0", 0, 65536,
-          "allocate nodes of less than N bytes with N, to compare schemes in one size class", true),
+          "allocate nodes of less than N bytes with N, to compare schemes in one size class", ANY, true),
     WORD("fence", fence, "auto", "auto|membarrier|full", "KIND",
-         "how announcements are ordered; auto: membarrier where it works", false),
-    COUNT("sample-every", sample_every, "1024", 0, 1e9, "operations per timed operation; 0: no latencies", true),
-    COUNT("seed", seed, "1", 0, any_count, "of keys, mix and prefill order", true),
-    COUNT("repeat-index", repeat_index, "0", 0, 1e6, "number of this repeat; changes the random streams", true),
+         "how announcements are ordered; auto: membarrier where it works", ANY, false),
+    COUNT("sample-every", sample_every, "1024", 0, 1e9, "operations per timed operation; 0: no latencies", SET, true),
+    COUNT("seed", seed, "1", 0, any_count, "of keys, mix and prefill order", ANY, true),
+    COUNT("repeat-index", repeat_index, "0", 0, 1e6, "number of this repeat; changes the random streams", ANY, true),
     FLAG("time-free", time_free, "measure the time inside free (instrumented binary)", true),
-    WORD("trace", trace, "", NULL, "FILE", "write a timeline of frees and epochs (instrumented binary)", true),
+    WORD("trace", trace, "", NULL, "FILE", "write a timeline of frees and epochs (instrumented binary)", ANY, true),
     COUNT("trace-threshold", trace_threshold, "0", 0, 1e12,
-          "ns from which a single free is an event of the trace; 0: single frees are not timed", true),
-    COUNT("trace-events", trace_events, "100000", 1, 1e9, "events kept per thread", true),
+          "ns from which a single free is an event of the trace; 0: single frees are not timed", ANY, true),
+    COUNT("trace-events", trace_events, "100000", 1, 1e9, "events kept per thread", ANY, true),
     WORD("samples", samples, "", NULL, "FILE",
-         "append to FILE what memory, garbage and progress were during the window", true),
-    COUNT("sample-hz", sample_hz, "20", 1, 100, "samples a second for --samples", true),
-    WORD("csv", csv, "", NULL, "FILE", "append one row to FILE; -: print header and row", false),
+         "append to FILE what memory, garbage and progress were during the window", ANY, true),
+    COUNT("sample-hz", sample_hz, "20", 1, 100, "samples a second for --samples", ANY, true),
+    WORD("csv", csv, "", NULL, "FILE", "append one row to FILE; -: print header and row", ANY, false),
     FLAG("unsound", unsound, "run a combination that --list refuses; the row says sound=0", false),
     FLAG("force", force, "run although the projected memory does not fit", false),
     WORD("topology", topology, "", NULL, "MACHINE",
-         "with --plan-pinning: an hwloc description or XML file instead of this machine", false),
+         "with --plan-pinning: an hwloc description or XML file instead of this machine", ANY, false),
     FLAG("plan-pinning", plan_pinning, "print which thread goes where, run nothing", false),
     FLAG("check", check, "validate everything, print header and the row's options, run nothing", false),
     {"list", OPTION_WORD, AT(list), "", 0, 0, "text|csv|allocators", "FORM",
-     "print every combination (text, csv), or the allocators", false, true},
+     "print every combination (text, csv), or the allocators", ANY, false, true},
     FLAG("version", version, "print version, commit, compiler and target", false),
     FLAG("help", help, "print this", false),
 };
@@ -110,6 +124,16 @@ static const struct option *find(const char *name, size_t length)
 bool option_given(const char *name)
 {
     return given[find(name, strlen(name)) - option_table];
+}
+
+void options_check_kind(const char *kind)
+{
+    for (size_t i = 0; i < option_count; i++) {
+        const struct option *o = &option_table[i];
+        if (given[i] && o->kind && strcmp(o->kind, kind) != 0)
+            fail(STATUS_USAGE, "wanted a structure of kind %s for --%s, found one of kind %s: leave the option out",
+                 o->kind, o->name, kind);
+    }
 }
 
 /* 1000000, 1e6, 1M, 64k. Only whole numbers. */
@@ -226,6 +250,8 @@ void options_help(FILE *out)
         fprintf(out, "  %-24s %s", left, o->help);
         if (o->choices && o->type != OPTION_FLAG)
             fprintf(out, " (%s)", o->choices);
+        if (o->kind)
+            fprintf(out, " (%s only)", o->kind);
         if (*o->initial && o->type != OPTION_FLAG)
             fprintf(out, " [%s]", o->initial);
         fputc('\n', out);

@@ -11,6 +11,11 @@
 struct options {
     const char *structure, *reclaimer, *policy, *allocator;
     const char *threads;
+    const char *readers;
+    uint64_t writers;
+    double write_rate, append_rate;
+    uint64_t block;
+    const char *yield;
     double seconds;
     uint64_t ops;
     double warmup;
@@ -54,6 +59,7 @@ struct option {
     const char *choices;    /* words: "a|b"; NULL: anything (checked by whoever reads it) */
     const char *value_name; /* for --help */
     const char *help;
+    const char *kind;    /* of structures, "set" or "block"; NULL: it means something with every kind */
     bool column;         /* its effective value is a column of the row, under its name with _ for - */
     bool value_optional; /* --list or --list=csv */
 };
@@ -65,6 +71,8 @@ extern const size_t option_count;
 void options_parse(struct options *, int argc, char **argv);
 /* True if argv named it; for combinations that need to know. */
 bool option_given(const char *name);
+/* Ends the process if argv named an option that means nothing with structures of this kind. */
+void options_check_kind(const char *kind);
 /* As it is written to the row. */
 void option_print(const struct option *, const struct options *, char *text, size_t size);
 void options_help(FILE *);

@@ -41,9 +41,9 @@ unsigned placement_units(const struct placement *);
 unsigned placement_nodes(const struct placement *);
 unsigned placement_kinds(const struct placement *); /* of cores; 1 unless the machine is a hybrid */
 
-/* A thread count from a word: a number, `core` (allowed units of the core that `fill` takes first), `socket` (of its
+/* A thread count from the word of an option: a number, `core` (allowed units of the core that `fill` takes first), `socket` (of its
  * socket), `all`, or `2x`, `3x` ... (so many times all). */
-unsigned placement_threads(const struct placement *, const char *word);
+unsigned placement_threads(const struct placement *, const char *option, const char *word);
 
 /* Assigns a unit to each of the threads 0..threads-1. order is one of
  *   fill     a core with all its SMT siblings, then the next core, then the next socket
@@ -52,8 +52,10 @@ unsigned placement_threads(const struct placement *, const char *word);
  *   none     no unit; each thread may run on the whole allowed set
  *   list:0,2-5  these units in this order; each must be allowed and, without oversubscribe, named once
  * Within a socket the faster kind of core comes first on hybrid machines. More threads than units (than list entries)
- * need oversubscribe, which starts again at the order's first unit; otherwise the call fails. May be called again. */
-void placement_plan(struct placement *, const char *order, unsigned threads, bool oversubscribe);
+ * need oversubscribe, which starts again at the order's first unit; otherwise the call fails. The last `guests` of the
+ * threads are paced: mostly asleep, they need no unit of their own, and wrap around without being asked. May be called
+ * again. */
+void placement_plan(struct placement *, const char *order, unsigned threads, unsigned guests, bool oversubscribe);
 
 /* True if two threads of the plan share a unit, or, with order none, must. */
 bool placement_oversubscribed(const struct placement *);

@@ -88,7 +88,7 @@ static unsigned units_beside_first(const struct placement *p, bool whole_socket)
     return count;
 }
 
-unsigned placement_threads(const struct placement *p, const char *word)
+unsigned placement_threads(const struct placement *p, const char *option, const char *word)
 {
     if (strcmp(word, "core") == 0)
         return units_beside_first(p, false);
@@ -104,11 +104,10 @@ unsigned placement_threads(const struct placement *p, const char *word)
         if (strcmp(rest, "x") == 0 && value * p->units <= MOST_THREADS)
             return (unsigned)value * p->units;
     }
-    fail(
-        STATUS_USAGE,
-        "wanted a number from 1 to %d, core, socket, all or 2x, 3x ... (times all %u units) for --threads, found '%s': "
-        "choose one",
-        MOST_THREADS, p->units, word);
+    fail(STATUS_USAGE,
+         "wanted a number from 1 to %d, core, socket, all or 2x, 3x ... (times all %u units) for --%s, found '%s': "
+         "choose one",
+         MOST_THREADS, p->units, option, word);
 }
 
 /* Fills order with the units that the word names and returns how many. */
@@ -195,13 +194,13 @@ static const struct unit *free_unit(const struct placement *p, bool whole_core)
     return NULL;
 }
 
-static void check_enough(const struct placement *p, const char *order, unsigned available, bool oversubscribe)
+static void check_enough(const char *order, unsigned threads, unsigned available, bool oversubscribe)
 {
-    if (p->threads > available && !oversubscribe)
+    if (threads > available && !oversubscribe)
         fail(
             STATUS_USAGE,
             "wanted %u threads on the units of --pin=%s, found %u units: use at most %u threads or add --oversubscribe",
-            p->threads, order, available, available);
+            threads, order, available, available);
 }
 
 static bool any_shared(const struct placement *p)
@@ -215,21 +214,21 @@ static bool any_shared(const struct placement *p)
     return false;
 }
 
-void placement_plan(struct placement *p, const char *order, unsigned threads, bool oversubscribe)
+void placement_plan(struct placement *p, const char *order, unsigned threads, unsigned guests, bool oversubscribe)
 {
     p->order = order;
     p->threads = threads;
     p->plan = NULL;
     p->helper = NULL;
     if (strcmp(order, "none") == 0) {
-        check_enough(p, order, p->units, oversubscribe);
+        check_enough(order, threads - guests, p->units, oversubscribe);
         p->oversubscribed = threads > p->units;
         return;
     }
     const struct unit **ordered = meta_alloc(MOST_THREADS * sizeof(struct unit *));
     bool listed = strncmp(order, "list:", strlen("list:")) == 0;
     unsigned available = listed ? order_listed(p, order, ordered, oversubscribe) : order_sorted(p, order, ordered);
-    check_enough(p, order, available, oversubscribe);
+    check_enough(order, threads - guests, available, oversubscribe);
     p->plan = meta_alloc(threads * sizeof *p->plan);
     for (unsigned t = 0; t < threads; t++)
         p->plan[t] = ordered[t % available];

@@ -162,9 +162,57 @@ static void check_window(const struct options *o)
     check_companion("sample-hz", "samples", o->samples);
     if (o->ops && option_given("seconds"))
         fail(STATUS_USAGE, "wanted --ops or --seconds, found both: a window ends by one of them");
+}
+
+static void check_mix(const struct options *o)
+{
     if (o->insert + o->remove + o->scan > 100)
         fail(STATUS_USAGE, "wanted --insert + --remove + --scan of at most 100 %%, found %g: lower one",
              o->insert + o->remove + o->scan);
+}
+
+static void plan_set(struct plan *plan, const struct options *o)
+{
+    check_mix(o);
+    parse_distribution(o->distribution, &plan->law, &plan->theta);
+    plan->readers = placement_threads(plan->placement, "threads", o->threads);
+    plan->prefill = parse_prefill(o->prefill, o->keys);
+    plan->prefill_threads = o->prefill_threads ? (unsigned)o->prefill_threads : plan->readers;
+    if (plan->prefill_threads > plan->readers)
+        fail(STATUS_USAGE, "wanted --prefill-threads of at most --threads=%u, found %u: the workers prefill",
+             plan->readers, plan->prefill_threads);
+    if (plan->combo->threads == DS_ONE_WRITER && plan->readers > 1) {
+        if (o->insert + o->remove > 0)
+            fail(STATUS_USAGE,
+                 "wanted %s with %u threads that write, found that it has no synchronisation: use --threads=1 or "
+                 "lookups only",
+                 o->structure, plan->readers);
+        plan->prefill_threads = 1;
+    }
+}
+
+static const char *growing_block(void)
+{
+    for (const struct combo *const *c = __start_combos; c < __stop_combos; c++)
+        if ((*c)->grows)
+            return (*c)->structure;
+    return "a binary that has one";
+}
+
+static void plan_block(struct plan *plan, const struct options *o)
+{
+    plan->readers = placement_threads(plan->placement, "readers", o->readers);
+    plan->prefill = o->block;
+    plan->prefill_threads = 1;
+    if (o->write_rate > 0 || o->append_rate > 0)
+        plan->writers = (unsigned)o->writers;
+    else if (option_given("writers"))
+        fail(STATUS_USAGE, "wanted something to write with --writers, found --write-rate=0: leave --writers out");
+    if (plan->writers && plan->combo->threads == DS_READ_ONLY)
+        fail(STATUS_USAGE, "wanted %s with --write-rate=0, found %g: it is never changed", o->structure, o->write_rate);
+    if (o->append_rate > 0 && !plan->combo->grows)
+        fail(STATUS_USAGE, "wanted a block that grows for --append-rate, found %s: use %s", o->structure,
+             growing_block());
 }
 
 void plan_make(struct plan *plan, const struct options *o, struct placement *placement)
@@ -175,27 +223,15 @@ void plan_make(struct plan *plan, const struct options *o, struct placement *pla
     parse_policy(o->policy, policy, sizeof policy, &plan->frees_per_tick);
     plan->combo = find_combo(o->structure, o->reclaimer, policy);
     check_refusal(plan->combo, o->unsound);
+    options_check_kind(plan->combo->kind);
     snprintf(plan->policy, sizeof plan->policy, plan->frees_per_tick == 1 ? "%s" : "%s:%u", policy,
              plan->frees_per_tick);
     plan->node_bytes = plan->combo->node_bytes;
     if (plan->node_bytes && plan->node_bytes < o->pad_nodes)
         plan->node_bytes = o->pad_nodes;
-    parse_distribution(o->distribution, &plan->law, &plan->theta);
-    plan->threads = placement_threads(placement, o->threads);
-    plan->prefill = parse_prefill(o->prefill, o->keys);
-    plan->prefill_threads = o->prefill_threads ? (unsigned)o->prefill_threads : plan->threads;
-    if (plan->prefill_threads > plan->threads)
-        fail(STATUS_USAGE, "wanted --prefill-threads of at most --threads=%u, found %u: the workers prefill",
-             plan->threads, plan->prefill_threads);
-    if (plan->combo->one_writer && plan->threads > 1) {
-        if (o->insert + o->remove > 0)
-            fail(STATUS_USAGE,
-                 "wanted %s with %u threads that write, found that it has no synchronisation: use --threads=1 or "
-                 "lookups only",
-                 o->structure, plan->threads);
-        plan->prefill_threads = 1;
-    }
-    placement_plan(placement, o->pin, plan->threads, o->oversubscribe);
+    (strcmp(plan->combo->kind, "set") == 0 ? plan_set : plan_block)(plan, o);
+    plan->threads = plan->readers + plan->writers;
+    placement_plan(placement, o->pin, plan->threads, plan->writers, o->oversubscribe);
     threads_oversubscribed = placement_oversubscribed(placement);
     plan->fence = fence_init(o->fence);
 }

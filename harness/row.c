@@ -48,6 +48,13 @@ static void put_count(struct row *row, const char *name, uint64_t value)
     fprintf(row->values, "%lu", value);
 }
 
+static void put_count_if(struct row *row, const char *name, bool available, uint64_t value)
+{
+    put_name(row, name);
+    if (available)
+        fprintf(row->values, "%lu", value);
+}
+
 static void metric(struct row *row, const char *name, bool available, double value)
 {
     put_name(row, name);
@@ -66,7 +73,9 @@ static void put_options(struct row *row, const struct plan *plan)
         if (!option->column)
             continue;
         option_print(option, o, text, sizeof text);
-        if (strcmp(option->name, "policy") == 0)
+        if (option->kind && strcmp(option->kind, plan->combo->kind) != 0)
+            put_text(row, option->name, "");
+        else if (strcmp(option->name, "policy") == 0)
             put_text(row, option->name, plan->policy);
         else if (strcmp(option->name, "seconds") == 0) /* the column `seconds` is the measured window */
             put_text(row, "seconds_wanted", o->ops ? "" : text);
@@ -77,9 +86,12 @@ static void put_options(struct row *row, const struct plan *plan)
         else
             put_text(row, option->name, text);
     }
+    bool block = strcmp(plan->combo->kind, "block") == 0;
     put_count(row, "threads", plan->threads);
-    put_count(row, "prefill", plan->prefill);
-    put_count(row, "prefill_threads", plan->prefill_threads);
+    put_count_if(row, "readers", block, plan->readers);
+    put_count_if(row, "writers", block, plan->writers);
+    put_count_if(row, "prefill", !block, plan->prefill);
+    put_count_if(row, "prefill_threads", !block, plan->prefill_threads);
     put_count(row, "oversubscribed", placement_oversubscribed(plan->placement));
     put_text(row, "membind", plan->membind);
     put_text(row, "fence", plan->combo->fenced ? plan->fence : "none");
@@ -137,6 +149,20 @@ static void put_operations(struct row *row, const struct result *r)
     METRIC(row, "height", r->census.height);
 }
 
+/* Readers and writers of a block, each by themselves. */
+static void put_block(struct row *row, const struct plan *plan, const struct result *r)
+{
+    const struct totals *w = &r->window;
+    bool block = strcmp(plan->combo->kind, "block") == 0;
+    double per_second = r->seconds > 0 ? 1 / r->seconds : 0;
+    metric(row, "reads_per_s", block, (double)r->ops * per_second);
+    metric(row, "writes", block, (double)w->done[OP_REPLACE]);
+    metric(row, "writes_wanted", block, (double)w->wanted[OP_REPLACE]);
+    metric(row, "writes_per_s", block, (double)w->done[OP_REPLACE] * per_second);
+    metric(row, "appends", block, (double)w->done[OP_APPEND]);
+    metric(row, "appends_wanted", block, (double)w->wanted[OP_APPEND]);
+}
+
 static void put_reclamation(struct row *row, const struct result *r, bool timed)
 {
     const struct totals *w = &r->window;
@@ -147,7 +173,8 @@ static void put_reclamation(struct row *row, const struct result *r, bool timed)
     METRIC(row, "backlog_end", r->backlog_end);
     METRIC(row, "backlog_peak", w->backlog_peak);
     METRIC(row, "garbage_peak", w->limbo_peak);
-    METRIC(row, "frees_per_op", r->ops ? (double)w->freed / (double)r->ops : 0);
+    uint64_t ops = r->ops + w->done[OP_REPLACE] + w->done[OP_APPEND];
+    METRIC(row, "frees_per_op", ops ? (double)w->freed / (double)ops : 0);
     METRIC(row, "reused_nodes", w->reused);
     METRIC(row, "pooled_nodes", w->pooled);
     METRIC(row, "epochs", r->epoch_steps);
@@ -163,19 +190,30 @@ static void put_memory(struct row *row, const struct result *r)
     METRIC(row, "harness_bytes", r->harness_bytes);
 }
 
-static void put_latency(struct row *row, const struct result *r)
+/* A column for each percentile, %s standing for "p50" and so on. */
+static void put_percentiles(struct row *row, const char *form, const struct histogram *h, double ns_per_unit)
 {
     static const struct {
         const char *name;
         double fraction;
-    } columns[] = {{"p50_ns", 0.5}, {"p90_ns", 0.9}, {"p99_ns", 0.99}, {"p999_ns", 0.999}, {"max_ns", 1}};
-    const struct histogram *h = r->latency;
-    METRIC(row, "latency_samples", h ? h->count : 0);
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+    } percentiles[] = {{"p50", 0.5},  {"p75", 0.75},   {"p90", 0.9},      {"p95", 0.95},
+                       {"p99", 0.99}, {"p999", 0.999}, {"p9999", 0.9999}, {"max", 1}};
+    for (size_t i = 0; i < sizeof percentiles / sizeof *percentiles; i++) {
+        char name[64];
         bool available = h && h->count;
-        double ticks = available ? (double)histogram_percentile(h, columns[i].fraction) : 0;
-        metric(row, columns[i].name, available, ticks * r->ns_per_tick);
+        double value = available ? (double)histogram_percentile(h, percentiles[i].fraction) : 0;
+        snprintf(name, sizeof name, form, percentiles[i].name);
+        metric(row, name, available, value * ns_per_unit);
     }
+}
+
+static void put_latency(struct row *row, const struct result *r)
+{
+    const struct histogram *service = r->latency[LATENCY_SERVICE];
+    METRIC(row, "latency_samples", service ? service->count : 0);
+    put_percentiles(row, "%s_ns", service, r->ns_per_tick);
+    put_percentiles(row, "write_%s_ns", r->latency[LATENCY_RESPONSE], 1);
+    put_percentiles(row, "write_late_%s_ns", r->latency[LATENCY_LATE], 1);
 }
 
 static void put_environment(struct row *row, const struct result *r)
@@ -203,6 +241,7 @@ static void fill(struct row *row, const struct plan *plan, const struct result *
     put_identity(row, plan);
     const struct result *r = row->measured ? result : &nothing;
     put_operations(row, r);
+    put_block(row, plan, r);
     put_reclamation(row, r, TRACE && plan->options->time_free);
     put_memory(row, r);
     put_latency(row, r);
@@ -273,21 +312,42 @@ void row_write(const struct plan *plan, const struct result *result, const char 
     free(values);
 }
 
+static void summarise_latency(const char *what, const char *kind, const struct histogram *h, double ns_per_unit)
+{
+    if (h && h->count)
+        printf("  %-8s p50 %.0f ns, p99 %.0f ns, max %.0f ns (%s of %lu samples)\n", what,
+               (double)histogram_percentile(h, 0.5) * ns_per_unit, (double)histogram_percentile(h, 0.99) * ns_per_unit,
+               (double)h->max * ns_per_unit, kind, h->count);
+}
+
+static void summarise_set(const struct plan *plan, const struct result *r)
+{
+    const struct totals *w = &r->window;
+    printf("%u thread%s: %.3f M ops/s\n", plan->threads, plan->threads == 1 ? "" : "s",
+           r->seconds > 0 ? (double)r->ops / r->seconds / 1e6 : 0);
+    printf("  window   %.3f s, %lu operations (%lu finds, %lu inserts, %lu removes, %lu scans), %lu restarts\n",
+           r->seconds, r->ops, w->done[OP_FIND], w->done[OP_INSERT], w->done[OP_REMOVE], w->done[OP_SCAN], w->restarts);
+}
+
+static void summarise_block(const struct plan *plan, const struct result *r)
+{
+    const struct totals *w = &r->window;
+    printf("%u reader%s: %.3f k scans/s\n", plan->readers, plan->readers == 1 ? "" : "s",
+           r->seconds > 0 ? (double)r->ops / r->seconds / 1e3 : 0);
+    printf("  window   %.3f s, %lu scans of %lu elements, %lu of %lu writes, %lu of %lu appends\n", r->seconds, r->ops,
+           plan->prefill, w->done[OP_REPLACE], w->wanted[OP_REPLACE], w->done[OP_APPEND], w->wanted[OP_APPEND]);
+}
+
 void row_summary(const struct plan *plan, const struct result *r)
 {
     const struct totals *w = &r->window;
-    printf("%s x %s x %s under %s %s, %u thread%s: %.3f M ops/s\n", plan->combo->structure, plan->combo->reclaimer,
-           plan->policy, plan->options->allocator, plan->allocator->version, plan->threads,
-           plan->threads == 1 ? "" : "s", r->seconds > 0 ? (double)r->ops / r->seconds / 1e6 : 0);
-    printf("  window   %.3f s, %lu operations (%lu finds, %lu inserts, %lu removes, %lu scans), %lu restarts\n",
-           r->seconds, r->ops, w->done[OP_FIND], w->done[OP_INSERT], w->done[OP_REMOVE], w->done[OP_SCAN], w->restarts);
+    printf("%s x %s x %s under %s %s, ", plan->combo->structure, plan->combo->reclaimer, plan->policy,
+           plan->options->allocator, plan->allocator->version);
+    (strcmp(plan->combo->kind, "block") == 0 ? summarise_block : summarise_set)(plan, r);
     printf("  nodes    %lu retired, %lu freed, backlog %lu (peak %lu), %lu epochs\n", w->retired, w->freed,
            r->backlog_end, w->backlog_peak, r->epoch_steps);
-    if (r->latency && r->latency->count)
-        printf("  latency  p50 %.0f ns, p99 %.0f ns, max %.0f ns (service time of %lu samples)\n",
-               (double)histogram_percentile(r->latency, 0.5) * r->ns_per_tick,
-               (double)histogram_percentile(r->latency, 0.99) * r->ns_per_tick,
-               (double)r->latency->max * r->ns_per_tick, r->latency->count);
+    summarise_latency("latency", "service time", r->latency[LATENCY_SERVICE], r->ns_per_tick);
+    summarise_latency("writes", "response time", r->latency[LATENCY_RESPONSE], 1);
     if (r->peak_valid && r->end.peak >= 0)
         printf("  memory   %lld MB after prefill, peak %lld MB\n", r->prefilled.resident >> 20, r->end.peak >> 20);
     if (*r->flags)

@@ -6,6 +6,7 @@
 #include "csv_file.h"
 #include "meta.h"
 #include "row.h"
+#include "sleeper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,9 +25,7 @@ struct sampler {
     line_pair_align struct trial *trial;
     struct published *published; /* of each worker */
     pthread_t thread;
-    pthread_mutex_t mutex; /* of `stop` */
-    pthread_cond_t wake;
-    bool stop;
+    struct sleeper sleeper;
     int statm; /* /proc/self/statm, or -1 */
     long page_bytes;
     uint64_t period_ns;
@@ -85,18 +84,13 @@ static void *sampler_main(void *argument)
 {
     struct sampler *s = argument;
     uint64_t due = clock_ns() + s->period_ns;
-    pthread_mutex_lock(&s->mutex);
-    while (!s->stop) {
-        struct timespec at = {.tv_sec = (time_t)(due / 1000000000), .tv_nsec = (long)(due % 1000000000)};
-        if (pthread_cond_timedwait(&s->wake, &s->mutex, &at) != ETIMEDOUT)
-            continue;
+    while (sleeper_until(&s->sleeper, due)) {
         take(s, due);
         /* Moments that have passed meanwhile are left out, so that the next ones are on time. */
         uint64_t passed = (clock_ns() - due) / s->period_ns;
         s->missed += passed;
         due += (passed + 1) * s->period_ns;
     }
-    pthread_mutex_unlock(&s->mutex);
     return NULL;
 }
 
@@ -116,7 +110,6 @@ static void start_thread(struct sampler *s, const struct placement *placement)
 struct sampler *sampler_start(const struct plan *plan, struct trial *trial)
 {
     const struct options *o = plan->options;
-    pthread_condattr_t clock;
     if (!*o->samples)
         return NULL;
     struct sampler *s = meta_alloc(sizeof *s);
@@ -131,10 +124,7 @@ struct sampler *sampler_start(const struct plan *plan, struct trial *trial)
         trial->workers[i].published = &s->published[i];
         sampler_publish(&trial->workers[i], 0);
     }
-    pthread_mutex_init(&s->mutex, NULL);
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->wake, &clock);
+    sleeper_init(&s->sleeper);
     start_thread(s, plan->placement);
     return s;
 }
@@ -143,10 +133,7 @@ void sampler_stop(struct sampler *s)
 {
     if (!s)
         return;
-    pthread_mutex_lock(&s->mutex);
-    s->stop = true;
-    pthread_cond_signal(&s->wake);
-    pthread_mutex_unlock(&s->mutex);
+    sleeper_stop(&s->sleeper);
     pthread_join(s->thread, NULL);
     if (s->statm >= 0)
         close(s->statm);

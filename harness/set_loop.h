@@ -1,30 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The measured loop for structures of kind `set`, included by combo.c after structure, reclaimer and policy. */
-#include "atomics.h"
-#include "clock.h"
-#include "combo.h"
-#include "sampler.h"
-
-#include <string.h>
+#include "loop.h"
 
 /* CHECK builds with a full prefill: these keys are never removed, so they must always be found. */
 #define PERMANENT_EVERY 8
-
-static void loop_create(struct trial *trial)
-{
-    trial->smr = meta_alloc(sizeof(struct smr_shared));
-    smr_init(trial->smr, &trial->smr_parameters);
-    for (unsigned i = 0; i < trial->smr_parameters.threads; i++) {
-        struct worker *w = &trial->workers[i];
-        w->smr = meta_alloc(sizeof(struct smr_thread));
-        w->account = &w->smr->fp.account;
-        w->account->least_bytes = trial->least_node_bytes;
-        smr_thread_init(w->smr, trial->smr, i);
-        w->account->index = i;
-    }
-    trial->ds = meta_alloc(sizeof(struct ds));
-    ds_create(trial->ds, trial->workers[0].smr, &trial->ds_parameters);
-}
 
 /* The first `prefill` keys of a seeded permutation: exact, the same set whatever the number of threads, and no failed
  * inserts that would warm one scheme more than another. */
@@ -157,14 +136,6 @@ inlined void run_window(struct worker *w, bool finds_only, enum key_law law)
     w->tally = tally;
 }
 
-/* Epochs count from here: those that began earlier wait for nobody, and a thread alone passes thousands of epochs while
- * another is still waking up. */
-static noinline void note_last_begin(struct trial *trial)
-{
-    if (fetch_add_acq_rel(&trial->begun, 1) + 1 == trial->smr_parameters.threads)
-        store_relaxed(&trial->first_epoch, smr_epoch(trial->smr));
-}
-
 static noinline void loop_window(struct worker *w)
 {
     const struct workload *load = &w->trial->workload;
@@ -177,35 +148,4 @@ static noinline void loop_window(struct worker *w)
     else
         run_window(w, false, KEYS_UNIFORM);
     smr_offline(w->smr);
-}
-
-static uint64_t loop_held(struct worker *w)
-{
-    return smr_held(w->smr);
-}
-
-static void loop_drain(struct worker *w)
-{
-    smr_drain(w->smr);
-}
-
-static void loop_check(struct trial *trial, struct set_census *census)
-{
-    memset(census, 0, sizeof *census);
-    ds_check(trial->ds, census);
-}
-
-static uint64_t loop_epoch(struct trial *trial)
-{
-    return smr_epoch(trial->smr);
-}
-
-/* Limbo first: its nodes are not reachable from the structure. */
-static void loop_destroy(struct trial *trial)
-{
-    for (unsigned i = 0; i < trial->smr_parameters.threads; i++)
-        smr_drain(trial->workers[i].smr);
-    ds_destroy(trial->ds, trial->workers[0].smr);
-    for (unsigned i = 0; i < trial->smr_parameters.threads; i++)
-        fp_destroy(&trial->workers[i].smr->fp);
 }

@@ -72,17 +72,20 @@ static void sleep_until(uint64_t ns)
  */
 static uint64_t run_window(struct stage *stage, double seconds, uint64_t ops)
 {
-    unsigned threads = stage->plan->threads;
+    unsigned readers = stage->plan->readers;
     uint64_t stopped = 0;
     store_relaxed(&stage->trial->stop, false);
     store_relaxed(&stage->trial->begun, 0);
-    for (unsigned i = 0; i < threads; i++)
-        stage->trial->workers[i].budget = ops ? ops / threads + (i < ops % threads) : UINT64_MAX;
+    store_relaxed(&stage->trial->reading, readers);
+    sleeper_reset(&stage->trial->sleeper);
+    for (unsigned i = 0; i < readers; i++)
+        stage->trial->workers[i].budget = ops ? ops / readers + (i < ops % readers) : UINT64_MAX;
     start_phase(stage, PHASE_WINDOW);
     if (!ops) {
         sleep_until(clock_ns() + (uint64_t)(seconds * 1e9));
         store_relaxed(&stage->trial->stop, true);
         stopped = clock_ns();
+        sleeper_stop(&stage->trial->sleeper);
     }
     pthread_barrier_wait(&stage->barrier);
     return stopped;
@@ -160,7 +163,7 @@ static void refuse_memory(const struct plan *plan, const char *what, double byte
 static void refuse_endless_garbage(const struct plan *plan, const struct totals *before, const struct totals *after)
 {
     uint64_t operations = 0;
-    for (int i = 0; i < OPERATIONS; i++)
+    for (int i = 0; i < READERS_OPERATIONS; i++)
         operations += after->done[i];
     double garbage = (double)((after->retired - after->freed) - (before->retired - before->freed));
     if (operations == 0 || after->freed != before->freed)
@@ -194,7 +197,8 @@ static void prefill(struct stage *stage, struct result *result)
     drain(stage);
     stage_add_up(stage, &now);
     if (plan->combo->node_bytes && now.net_keys != plan->prefill)
-        stage_broken(result, STATUS_INVARIANT, "prefill wanted %lu keys and inserted %lu", plan->prefill, now.net_keys);
+        stage_broken(result, STATUS_INVARIANT, "prefill wanted %lu keys or elements and inserted %lu", plan->prefill,
+                     now.net_keys);
 }
 
 static void warm_up(struct stage *stage)
@@ -212,20 +216,26 @@ static void warm_up(struct stage *stage)
     refuse_endless_garbage(stage->plan, &before, &after);
 }
 
+static void note_operations(const struct tally *tally, struct result *result)
+{
+    uint64_t ops = 0;
+    for (int operation = 0; operation < READERS_OPERATIONS; operation++)
+        ops += tally->done[operation];
+    result->ops += ops;
+    if (ops < result->ops_slowest)
+        result->ops_slowest = ops;
+    if (ops > result->ops_fastest)
+        result->ops_fastest = ops;
+}
+
 static void note_times(const struct stage *stage, struct result *result, uint64_t stopped)
 {
     uint64_t begin = UINT64_MAX, end = 0;
     result->ops_slowest = UINT64_MAX;
     for (unsigned i = 0; i < stage->plan->threads; i++) {
         const struct tally *tally = &stage->trial->workers[i].tally;
-        uint64_t ops = 0;
-        for (int operation = 0; operation < OPERATIONS; operation++)
-            ops += tally->done[operation];
-        result->ops += ops;
-        if (ops < result->ops_slowest)
-            result->ops_slowest = ops;
-        if (ops > result->ops_fastest)
-            result->ops_fastest = ops;
+        if (i < stage->plan->readers)
+            note_operations(tally, result);
         if (tally->begin_ns < begin)
             begin = tally->begin_ns;
         if (tally->end_ns > end)
@@ -240,6 +250,28 @@ static void note_times(const struct stage *stage, struct result *result, uint64_
         flag(result, "overrun");
 }
 
+static void merge_latencies(const struct stage *stage, struct result *result)
+{
+    for (int i = 0; i < LATENCIES; i++)
+        result->latency[i] = meta_alloc(sizeof(struct histogram));
+    for (unsigned i = 0; i < stage->plan->threads; i++) {
+        const struct worker *w = &stage->trial->workers[i];
+        if (i < stage->plan->readers) {
+            histogram_merge(result->latency[LATENCY_SERVICE], w->histogram);
+        } else {
+            histogram_merge(result->latency[LATENCY_RESPONSE], w->histogram);
+            histogram_merge(result->latency[LATENCY_LATE], w->late);
+        }
+    }
+}
+
+/* More than 0.1 % of the paced operations that were due were not done; one of them may always be the last. */
+static bool missed(const struct totals *window, enum operation operation)
+{
+    uint64_t wanted = window->wanted[operation];
+    return (double)window->done[operation] < 0.999 * (double)wanted - 1;
+}
+
 static void measure(struct stage *stage, struct result *result)
 {
     const struct plan *plan = stage->plan;
@@ -248,9 +280,12 @@ static void measure(struct stage *stage, struct result *result)
     struct allocator_counters counters;
 
     for (unsigned i = 0; i < plan->threads; i++) {
-        account_reset_peaks(stage->trial->workers[i].account);
+        struct worker *w = &stage->trial->workers[i];
+        account_reset_peaks(w->account);
         if (plan->options->sample_every)
-            stage->trial->workers[i].histogram = meta_alloc(sizeof(struct histogram));
+            w->histogram = meta_alloc(sizeof(struct histogram));
+        if (i >= plan->readers)
+            w->late = meta_alloc(sizeof(struct histogram));
     }
     clock_calibrate_start(&calibration);
     stage_add_up(stage, &before);
@@ -277,9 +312,10 @@ static void measure(struct stage *stage, struct result *result)
     host_throttling_subtract(&throttling, &before_throttling);
     result->throttling = throttling;
     note_times(stage, result, stopped);
-    result->latency = meta_alloc(sizeof *result->latency);
-    for (unsigned i = 0; plan->options->sample_every && i < plan->threads; i++)
-        histogram_merge(result->latency, stage->trial->workers[i].histogram);
+    if (plan->options->sample_every)
+        merge_latencies(stage, result);
+    if (missed(&result->window, OP_REPLACE) || missed(&result->window, OP_APPEND))
+        flag(result, "rate_missed");
     if (sampler_late(result->sampler))
         flag(result, "samples_late");
     if (!calibration.agrees)

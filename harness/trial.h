@@ -17,11 +17,13 @@ struct plan {
     const struct combo *combo;
     struct placement *placement;
     const struct allocator_identity *allocator;
-    char policy[32]; /* as in the row: "amortized" or "amortized:4" */
-    unsigned threads;
+    char policy[32];  /* as in the row: "amortized" or "amortized:4" */
+    unsigned threads; /* readers and writers */
+    unsigned readers; /* of a set, all threads */
+    unsigned writers; /* of a block, if anything is to be written */
     unsigned frees_per_tick;
     size_t node_bytes; /* of the node that is retired most, padding included */
-    uint64_t prefill;
+    uint64_t prefill;  /* keys; elements of a block */
     unsigned prefill_threads;
     enum key_law law;
     double theta;
@@ -30,11 +32,14 @@ struct plan {
 
 /* Sums over threads of what accounts and tallies hold, at one moment or over the window. */
 struct totals {
-    uint64_t done[OPERATIONS], succeeded[OPERATIONS];
+    uint64_t done[OPERATIONS], succeeded[OPERATIONS], wanted[OPERATIONS];
     uint64_t allocated, discarded, retired, released, freed, reused, pooled;
     uint64_t backlog_peak, limbo_peak, restarts, free_ticks;
     uint64_t net_keys, net_key_sum;
 };
+
+/* Service times of the readers' operations, in ticks; of paced ones, response times and late starts, in ns. */
+enum latency { LATENCY_SERVICE, LATENCY_RESPONSE, LATENCY_LATE, LATENCIES };
 
 struct result {
     enum status status;
@@ -50,13 +55,13 @@ struct result {
     struct memory_usage baseline, prefilled, end;
     bool peak_valid;
     size_t harness_bytes;
-    struct histogram *latency; /* ticks */
+    struct histogram *latency[LATENCIES]; /* NULL: not measured */
     double ns_per_tick;
     uint64_t stop_lag_ns;
     struct allocator_counters counters; /* differences over the window */
     bool counters_valid;
     struct host_throttling throttling; /* differences over the window */
-    struct set_census census;
+    struct census census;
     struct sampler *sampler; /* NULL if none ran */
 };
 

@@ -3,6 +3,8 @@
 
 #include "meta.h"
 
+#include <string.h>
+
 void stage_set_up_workload(const struct plan *plan, struct trial *trial)
 {
     const struct options *o = plan->options;
@@ -10,6 +12,12 @@ void stage_set_up_workload(const struct plan *plan, struct trial *trial)
     double inserts = o->insert / 100, removes = inserts + o->remove / 100, scans = removes + o->scan / 100;
     trial->combo = plan->combo;
     trial->workload = (struct workload){
+        .readers = plan->readers,
+        .writers = plan->writers,
+        .elements = plan->prefill,
+        .write_rate = o->write_rate,
+        .append_rate = o->append_rate,
+        .yield = strcmp(o->yield, "scan") == 0,
         .law = plan->law,
         .theta = plan->theta,
         .keys = o->keys,
@@ -31,7 +39,12 @@ void stage_set_up_workload(const struct plan *plan, struct trial *trial)
         .token_check_every = (unsigned)o->token_check_every,
     };
     trial->least_node_bytes = o->pad_nodes;
-    trial->ds_parameters = (struct ds_parameters){.threads = plan->threads, .rwlock_kind = o->rwlock_kind};
+    trial->ds_parameters = (struct ds_parameters){
+        .threads = plan->threads,
+        .rwlock_kind = o->rwlock_kind,
+        .elements = plan->prefill,
+    };
+    sleeper_init(&trial->sleeper);
 }
 
 void stage_set_up_workers(const struct plan *plan, struct trial *trial)

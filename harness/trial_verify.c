@@ -13,6 +13,7 @@ void stage_add_up(const struct stage *stage, struct totals *sum)
         for (int operation = 0; operation < OPERATIONS; operation++) {
             sum->done[operation] += w->tally.done[operation];
             sum->succeeded[operation] += w->tally.succeeded[operation];
+            sum->wanted[operation] += w->tally.wanted[operation];
         }
         sum->allocated += a->allocated;
         sum->discarded += a->discarded;
@@ -54,7 +55,7 @@ static uint64_t held_nodes(const struct stage *stage)
 void stage_verify(const struct stage *stage, struct result *result)
 {
     struct totals now;
-    struct set_census *census = &result->census;
+    struct census *census = &result->census;
     stage_add_up(stage, &now);
     for (unsigned i = 0; i < stage->plan->threads; i++)
         if (!stage->seats[i].bound)

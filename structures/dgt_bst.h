@@ -39,7 +39,7 @@
 #include "backoff.h"
 #include "race.h"
 #include "reclaimer.h"
-#include "structure.h"
+#include "set.h"
 
 #define DS_KIND       set
 #define DS_NEEDS      (SMR_CONCURRENT_READERS | SMR_WALK_UNLINKED)

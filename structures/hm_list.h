@@ -16,7 +16,7 @@
  * 2002. */
 #include "race.h"
 #include "reclaimer.h"
-#include "structure.h"
+#include "set.h"
 
 #define DS_KIND       set
 #define DS_NEEDS      SMR_CONCURRENT_READERS
@@ -205,7 +205,7 @@ restart:
     return read;
 }
 
-static void ds_check(struct ds *ds, struct set_census *census)
+static void ds_check(struct ds *ds, struct census *census)
 {
     uint64_t least = 0;
     for (link_word link = load_relaxed(&ds->head); link;) {

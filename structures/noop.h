@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* No structure at all: what remains is the cost of the harness and of the reclaimer's begin and end of an operation. */
 #include "reclaimer.h"
-#include "structure.h"
+#include "set.h"
 
 #define DS_KIND       set
 #define DS_NEEDS      0u
@@ -42,7 +42,7 @@ static noinline size_t ds_scan(struct ds *ds, struct smr_thread *t, uint64_t low
     return ds_insert(ds, t, low, 0);
 }
 
-static void ds_check(struct ds *ds, struct set_census *census)
+static void ds_check(struct ds *ds, struct census *census)
 {
     (void)ds, (void)census;
 }

@@ -40,7 +40,7 @@
  * to nodes that were not reserved.
  * Source: N. Bronson, J. Casper, H. Chafi, K. Olukotun, "A practical concurrent binary search tree", PPoPP 2010. */
 #include "reclaimer.h"
-#include "structure.h"
+#include "set.h"
 #include "parts/avl_balance.h"
 
 #define DS_KIND       set

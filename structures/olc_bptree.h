@@ -417,7 +417,7 @@ static noinline size_t ds_scan(struct ds *ds, struct smr_thread *t, uint64_t low
     return read;
 }
 
-static void ds_check(struct ds *ds, struct set_census *census)
+static void ds_check(struct ds *ds, struct census *census)
 {
     bptree_check_all(&ds->root, census);
 }

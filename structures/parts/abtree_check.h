@@ -11,7 +11,7 @@
 /* Where the walk is: keys of the subtree lie in [least, bound). */
 struct abtree_walk {
     struct ds *ds;
-    struct set_census *census;
+    struct census *census;
     unsigned depth, leaves_at; /* levels above; those above the first leaf */
     uint64_t least, bound;
 };
@@ -26,7 +26,7 @@ static inline void check_words(const struct abtree_walk *walk, struct abtree_nod
 
 static inline void check_leaf(struct abtree_walk *walk, const struct abtree_node *leaf)
 {
-    struct set_census *census = walk->census;
+    struct census *census = walk->census;
     uint64_t least = walk->least;
     if (walk->leaves_at == 0)
         walk->leaves_at = walk->depth;
@@ -47,7 +47,7 @@ static inline void check_leaf(struct abtree_walk *walk, const struct abtree_node
 
 static unused void check_node(struct abtree_walk *walk, struct abtree_node *node)
 {
-    struct set_census *census = walk->census;
+    struct census *census = walk->census;
     const uint64_t least = walk->least, bound = walk->bound;
     unsigned keys = node->leaf ? node->count : node->count - 1;
     census->nodes++;
@@ -79,7 +79,7 @@ static unused void check_node(struct abtree_walk *walk, struct abtree_node *node
     walk->depth--;
 }
 
-static inline void abtree_check(struct ds *ds, struct set_census *census)
+static inline void abtree_check(struct ds *ds, struct census *census)
 {
     struct abtree_walk walk = {.ds = ds, .census = census, .bound = SET_KEY_LIMIT};
     check_words(&walk, &ds->entry, "the entry");

@@ -11,7 +11,7 @@
 
 #include "llx_scx.h"
 #include "search.h"
-#include "structure.h"
+#include "set.h"
 
 /* a and b: degrees of inner nodes, sizes of leaves. The root may have less than a. */
 #ifndef ABTREE_LEAST

@@ -7,7 +7,7 @@
 
 /* Returns the height of what hangs below `parent`; its keys are from `least` on and below `end`. */
 static int check_below(struct node *parent, struct node *node, uint64_t least, uint64_t end, unsigned depth,
-                       struct set_census *census)
+                       struct census *census)
 {
     if (!node || census->broken[0])
         return 0;
@@ -42,7 +42,7 @@ static int check_below(struct node *parent, struct node *node, uint64_t least, u
     return height;
 }
 
-static void ds_check(struct ds *ds, struct set_census *census)
+static void ds_check(struct ds *ds, struct census *census)
 {
     struct node *root = child_of(&ds->holder, RIGHT);
     if (load_relaxed(&ds->holder.state) & LOCKED || load_relaxed(&ds->holder.version) || child_of(&ds->holder, LEFT))

@@ -12,7 +12,7 @@
 
 #include "bptree_node.h"
 #include "reclaimer.h"
-#include "structure.h"
+#include "set.h"
 
 enum bptree_kind { KIND_LEAF, KIND_INNER };
 
@@ -126,7 +126,7 @@ static inline void bptree_create(struct bptree_inner *root, struct smr_thread *t
 /* ---- at rest ---- */
 
 static inline void bptree_check_leaf(const struct bptree_leaf *leaf, uint64_t least, uint64_t bound,
-                                     struct set_census *census)
+                                     struct census *census)
 {
     unsigned count = leaf_count(leaf);
     for (unsigned i = 0; i < count; i++) {
@@ -146,7 +146,7 @@ static inline void bptree_check_leaf(const struct bptree_leaf *leaf, uint64_t le
 
 /* Keys of the subtree lie in [least, bound]. */
 static unused void bptree_check(struct bptree_inner *inner, unsigned level, uint64_t least, uint64_t bound,
-                                struct set_census *census)
+                                struct census *census)
 {
     unsigned count = inner_count(inner);
     if (inner_level(inner) != level || level == 0)
@@ -174,7 +174,7 @@ static unused void bptree_check(struct bptree_inner *inner, unsigned level, uint
     }
 }
 
-static inline void bptree_check_all(struct bptree_inner *root, struct set_census *census)
+static inline void bptree_check_all(struct bptree_inner *root, struct census *census)
 {
     census->height = inner_level(root) + 1;
     bptree_check(root, inner_level(root), 0, BPTREE_KEY_MAX, census);

@@ -32,7 +32,7 @@ static unsigned walk_up(struct walk *walk, link_word *at)
     return side;
 }
 
-static void check_leaf(struct walk *walk, const struct leaf *leaf, struct set_census *census)
+static void check_leaf(struct walk *walk, const struct leaf *leaf, struct census *census)
 {
     if (leaf->key < walk->least)
         census_broken(census, "key %lu stands behind %lu", leaf->key, walk->least);
@@ -49,7 +49,7 @@ static void check_leaf(struct walk *walk, const struct leaf *leaf, struct set_ce
 }
 
 /* Between its two subtrees. A node that was taken out keeps its locks: so one that can be reached has none. */
-static void check_inner(struct walk *walk, const struct inner *inner, struct set_census *census)
+static void check_inner(struct walk *walk, const struct inner *inner, struct census *census)
 {
     if (inner->key < walk->least)
         census_broken(census, "separator %lu stands behind %lu", inner->key, walk->least);
@@ -60,7 +60,7 @@ static void check_inner(struct walk *walk, const struct inner *inner, struct set
     census->nodes++;
 }
 
-static void ds_check(struct ds *ds, struct set_census *census)
+static void ds_check(struct ds *ds, struct census *census)
 {
     struct walk walk = {0};
     link_word at = load_relaxed(&ds->root.child[LEFT]);

@@ -245,7 +245,7 @@ static unsigned check_histories(void)
 /* Without keys, and then without nodes. */
 static void check_rest(void)
 {
-    struct set_census census = {0};
+    struct census census = {0};
     struct random dice = {{1}};
     uint64_t nodes = 0;
     smr_online(workers[0].smr);

@@ -48,7 +48,7 @@ static void *act(void *argument)
 
 static int64_t check_at_rest(unsigned burst)
 {
-    struct set_census census = {0};
+    struct census census = {0};
     int64_t keys = 0;
     ds_check(ds, &census);
     for (unsigned i = 0; i < THREADS; i++)

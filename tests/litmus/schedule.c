@@ -315,7 +315,7 @@ static void act(int me)
 
 static void check_at_rest(void)
 {
-    struct set_census census = {0};
+    struct census census = {0};
     uint64_t keys = 0, nodes = 0;
     ds_check(ds, &census);
     must(!census.broken[0], census.broken);

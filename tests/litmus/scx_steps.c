@@ -130,7 +130,7 @@ static void work(uint64_t operations)
 
 static void check_at_rest(void)
 {
-    struct set_census census = {0};
+    struct census census = {0};
     uint64_t keys = 0;
     ds_check(ds, &census);
     if (census.broken[0])

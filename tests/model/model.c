@@ -94,7 +94,7 @@ static void one_operation(unsigned percent_inserts)
 
 static uint64_t at_rest(void)
 {
-    struct set_census census = {0};
+    struct census census = {0};
     uint64_t in_model = 0, sum = 0;
     ds_check(ds, &census);
     if (census.broken[0])

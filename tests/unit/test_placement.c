@@ -58,7 +58,7 @@ static void goldens(void **state)
             continue;
         assert_true(sscanf(line, "%63s %63s %63s %15s %31s", file, machine, order, threads, word) >= 4);
         struct placement *p = open_machine(machine);
-        placement_plan(p, order, placement_threads(p, threads), *word != '\0');
+        placement_plan(p, order, placement_threads(p, "threads", threads), 0, *word != '\0');
         snprintf(path, sizeof path, "tests/topologies/%s", file);
         read_file(path, golden, sizeof golden);
         print_to(found, p);
@@ -73,14 +73,14 @@ static void words(void **state)
 {
     (void)state;
     struct placement *p = placement_open("pack:4 core:24 pu:2");
-    assert_int_equal(placement_threads(p, "1"), 1);
-    assert_int_equal(placement_threads(p, "007"), 7);
-    assert_int_equal(placement_threads(p, "core"), 2);
-    assert_int_equal(placement_threads(p, "socket"), 48);
-    assert_int_equal(placement_threads(p, "all"), 192);
-    assert_int_equal(placement_threads(p, "1x"), 192);
-    assert_int_equal(placement_threads(p, "3x"), 576);
-    assert_int_equal(placement_threads(p, "65536"), 65536);
+    assert_int_equal(placement_threads(p, "threads", "1"), 1);
+    assert_int_equal(placement_threads(p, "threads", "007"), 7);
+    assert_int_equal(placement_threads(p, "threads", "core"), 2);
+    assert_int_equal(placement_threads(p, "threads", "socket"), 48);
+    assert_int_equal(placement_threads(p, "threads", "all"), 192);
+    assert_int_equal(placement_threads(p, "threads", "1x"), 192);
+    assert_int_equal(placement_threads(p, "threads", "3x"), 576);
+    assert_int_equal(placement_threads(p, "threads", "65536"), 65536);
     assert_int_equal(placement_sockets(p), 4);
     assert_int_equal(placement_cores(p), 96);
     assert_int_equal(placement_nodes(p), 1);
@@ -88,9 +88,9 @@ static void words(void **state)
     assert_true(placement_foreign(p));
 
     struct placement *half = open_machine("half-core-cgroup");
-    assert_int_equal(placement_threads(half, "core"), 2);
-    assert_int_equal(placement_threads(half, "socket"), 4);
-    assert_int_equal(placement_threads(half, "2x"), 10);
+    assert_int_equal(placement_threads(half, "threads", "core"), 2);
+    assert_int_equal(placement_threads(half, "threads", "socket"), 4);
+    assert_int_equal(placement_threads(half, "threads", "2x"), 10);
     assert_int_equal(placement_kinds(open_machine("hybrid")), 2);
 }
 
@@ -147,18 +147,18 @@ static void properties(void **state)
                                            "pack:4 [numa] core:4 pu:2(indexes=2*16:16*1)"};
     for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
         struct placement *p = placement_open(machines[i]);
-        unsigned all = placement_threads(p, "all");
-        placement_plan(p, "cores", all, false);
+        unsigned all = placement_threads(p, "threads", "all");
+        placement_plan(p, "cores", all, 0, false);
         check_permutation(p);
-        placement_plan(p, "scatter", all, false);
+        placement_plan(p, "scatter", all, 0, false);
         check_permutation(p);
         check_scatter(p);
-        placement_plan(p, "fill", all, false);
+        placement_plan(p, "fill", all, 0, false);
         check_permutation(p);
         check_fill(p);
         assert_false(placement_oversubscribed(p));
         assert_int_equal(placement_helper_unit(p), -1);
-        placement_plan(p, "fill", all + 1, true);
+        placement_plan(p, "fill", all + 1, 0, true);
         assert_true(placement_oversubscribed(p));
         assert_int_equal(placement_unit(p, all), placement_unit(p, 0));
     }
@@ -172,9 +172,9 @@ static void format_is_a_list(void **state)
     for (size_t i = 0; i < 3; i++) {
         struct placement *p = open_machine("4x24x2-far-siblings"), *again = open_machine("4x24x2-far-siblings");
         char word[PLACEMENT_FORMAT_BYTES(384) + 8] = "list:", second[PLACEMENT_FORMAT_BYTES(384)];
-        placement_plan(p, orders[i], 384, true);
+        placement_plan(p, orders[i], 384, 0, true);
         placement_format(p, word + strlen(word), PLACEMENT_FORMAT_BYTES(384));
-        placement_plan(again, word, 384, true);
+        placement_plan(again, word, 384, 0, true);
         placement_format(again, second, sizeof second);
         assert_string_equal(word + strlen("list:"), second);
         for (unsigned t = 0; t < 384; t++)
@@ -182,7 +182,7 @@ static void format_is_a_list(void **state)
     }
     char any[8];
     struct placement *p = placement_open("pu:2");
-    placement_plan(p, "none", 2, false);
+    placement_plan(p, "none", 2, 0, false);
     placement_format(p, any, sizeof any);
     assert_string_equal(any, "any");
 }
@@ -228,7 +228,7 @@ static void plan_refused(const void *argument)
 {
     const struct refusal *refusal = argument;
     struct placement *p = placement_open(refusal->topology);
-    placement_plan(p, refusal->order, placement_threads(p, refusal->threads), refusal->oversubscribe);
+    placement_plan(p, refusal->order, placement_threads(p, "threads", refusal->threads), 0, refusal->oversubscribe);
 }
 
 static void refused(void **state)
@@ -252,7 +252,7 @@ static void small(void **state)
     (void)state;
     long before = resident_kb();
     struct placement *p = open_machine("4x24x2-far-siblings");
-    placement_plan(p, "scatter", 192, false);
+    placement_plan(p, "scatter", 192, 0, false);
     long grown = resident_kb() - before;
     print_message("192 planned threads: %ld kB\n", grown);
     assert_true(grown < 4096);

@@ -55,8 +55,8 @@ static struct worker run_worker(const struct placement *p, unsigned thread, bool
 static void bind_all(const void *order)
 {
     struct placement *p = placement_open(NULL);
-    unsigned all = placement_threads(p, "all");
-    placement_plan(p, order, all, false);
+    unsigned all = placement_threads(p, "threads", "all");
+    placement_plan(p, order, all, 0, false);
     placement_bind_main(p);
     for (unsigned t = 0; t < all; t++) {
         struct worker worker = run_worker(p, t, false);
@@ -83,11 +83,11 @@ static void helper_apart(const void *unused_argument)
 {
     (void)unused_argument;
     struct placement *p = placement_open(NULL);
-    placement_plan(p, "fill", 1, false);
+    placement_plan(p, "fill", 1, 0, false);
     placement_bind_main(p);
     if (sched_getcpu() != placement_helper_unit(p) || placement_helper_unit(p) == placement_unit(p, 0))
         errx(1, "main is on unit %d, its worker on %d", sched_getcpu(), placement_unit(p, 0));
-    placement_plan(p, "none", 1, false);
+    placement_plan(p, "none", 1, 0, false);
     if (!run_worker(p, 0, false).good)
         errx(1, "an unpinned worker inherited the main thread's unit");
 }
@@ -108,14 +108,14 @@ static void open_on_last(const void *unused_argument)
 {
     (void)unused_argument;
     struct placement *whole = placement_open(NULL);
-    placement_plan(whole, "fill", placement_units(whole), false);
+    placement_plan(whole, "fill", placement_units(whole), 0, false);
     int last = placement_unit(whole, placement_units(whole) - 1);
     cpu_set_t only;
     CPU_ZERO(&only);
     CPU_SET(last, &only);
     sched_setaffinity(0, sizeof only, &only);
     struct placement *p = placement_open(NULL);
-    placement_plan(p, "scatter", placement_threads(p, "all"), false);
+    placement_plan(p, "scatter", placement_threads(p, "threads", "all"), 0, false);
     if (placement_units(p) != 1 || placement_unit(p, 0) != last)
         errx(1, "allowed unit %d, planned %u units from %d", last, placement_units(p), placement_unit(p, 0));
 }
@@ -154,7 +154,7 @@ static void bind_foreign(const void *unused_argument)
 {
     (void)unused_argument;
     struct placement *p = placement_open("pu:1");
-    placement_plan(p, "fill", 1, false);
+    placement_plan(p, "fill", 1, 0, false);
     placement_bind_main(p);
 }
 

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* Store and block of records, and what all structures of kind `block` do with them. The structure says what a record is:
+ *
+ *   struct record {...};
+ *   RECORD_NODES                                   nodes of a record: 1 if its metrics lie in it, 2 if it points to them
+ *   struct record *record_new(t, id, count, const struct ds_parameters *)    alone
+ *   uint64_t record_id(record), record_count(record)    at rest
+ *   void record_discard(t, record)                 alone
+ *   void record_prefetch(record)                   asks the caches for what record_read will touch beyond the record
+ *   uint64_t record_read(t, record)                its count; many at once
+ */
+#include "block.h"
+#include "references.h"
+
+/* How far ahead of the scan records, and what hangs on them, are asked for. */
+#define AHEAD 16
+
+struct records {
+    const struct ds_parameters *parameters;
+    struct references store; /* by id: owns */
+    struct references block; /* what readers scan */
+};
+
+static inline void records_add(struct records *r, struct smr_thread *t, uint64_t count)
+{
+    struct record *record = record_new(t, r->store.size, count, r->parameters);
+    references_add(&r->store, t, record);
+    references_add(&r->block, t, record);
+}
+
+static inline void records_fill(struct records *r, struct smr_thread *t)
+{
+    references_create(&r->store, t, r->parameters->elements);
+    references_create(&r->block, t, r->parameters->elements);
+    for (uint64_t id = 0; id < r->parameters->elements; id++)
+        records_add(r, t, id);
+}
+
+/* The largest count. */
+inlined uint64_t records_scan(const struct records *r, struct smr_thread *t)
+{
+    struct record *const *block = r->block.array;
+    uint64_t size = r->block.size, ahead = size > AHEAD ? size - AHEAD : 0, most = 0, i = 0;
+    for (; i < ahead; i++) {
+        record_prefetch(block[i + AHEAD]);
+        uint64_t count = record_read(t, block[i]);
+        most = count > most ? count : most;
+    }
+    for (; i < size; i++) {
+        uint64_t count = record_read(t, block[i]);
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+static inline void records_check(const struct records *r, struct census *census)
+{
+    census->nodes += 2;
+    if (r->store.size != r->block.size)
+        census_broken(census, "the store has %lu records, the block %lu", r->store.size, r->block.size);
+    for (uint64_t id = 0; id < r->store.size; id++) {
+        const struct record *record = r->store.array[id];
+        if (record != r->block.array[id] || record_id(record) != id)
+            census_broken(census, "element %lu of the block is not the record of that id", id);
+        census->keys++;
+        census->key_sum += record_count(record);
+        census->nodes += RECORD_NODES;
+    }
+}
+
+static inline void records_destroy(struct records *r, struct smr_thread *t)
+{
+    for (uint64_t id = 0; id < r->store.size; id++)
+        record_discard(t, r->store.array[id]);
+    smr_discard(t, r->store.array);
+    smr_discard(t, r->block.array);
+}

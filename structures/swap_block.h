@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* Block of records with an atomic pointer each; a writer swaps in new metrics and retires the old ones. One operation is
+ * one pin around the whole scan: under an epoch scheme a reader announces itself once for all elements and then only loads.
+ * Pointer-based schemes protect element by element. Proof: parts/swap_record.h. */
+#include "parts/swap_record.h"
+
+#define DS_NEEDS      SMR_CONCURRENT_READERS
+#define DS_THREADS    DS_ANY
+#define DS_NODE_BYTES sizeof(struct value)
+#define DS_KEY_BYTES  (sizeof(struct value) + sizeof(struct record) + 2 * sizeof(struct record *) + 2 * 16)
+
+#include "parts/fixed_block.h"
