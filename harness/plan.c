@@ -75,14 +75,15 @@ static void check_refusal(const struct combo *combo, bool unsound)
 
 void plan_list(const char *form)
 {
+    static const char *const writers[] = {[DS_ANY] = "many", [DS_ONE_WRITER] = "one", [DS_READ_ONLY] = "none"};
     bool csv = strcmp(form, "csv") == 0;
     if (csv)
-        puts("structure,kind,reclaimer,policy,node_bytes,fenced,refused");
+        puts("structure,kind,reclaimer,policy,node_bytes,fenced,writers,grows,refused");
     for (const struct combo *const *c = __start_combos; c < __stop_combos; c++) {
         const char *refused = (*c)->refused ? (*c)->refused : "";
         if (csv)
-            printf("%s,%s,%s,%s,%zu,%d,\"%s\"\n", (*c)->structure, (*c)->kind, (*c)->reclaimer, (*c)->policy,
-                   (*c)->node_bytes, (*c)->fenced, refused);
+            printf("%s,%s,%s,%s,%zu,%d,%s,%d,\"%s\"\n", (*c)->structure, (*c)->kind, (*c)->reclaimer, (*c)->policy,
+                   (*c)->node_bytes, (*c)->fenced, writers[(*c)->threads], (*c)->grows, refused);
         else
             printf("%-20s %-16s %-12s %s%s\n", (*c)->structure, (*c)->reclaimer, (*c)->policy,
                    *refused ? "refused: " : "", refused);

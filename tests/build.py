@@ -27,6 +27,9 @@ class Combination:
     policy: str
     has_nodes: bool = True
     fenced: bool = dataclasses.field(default=True, compare=False)
+    kind: str = dataclasses.field(default="set", compare=False)
+    writers: str = dataclasses.field(default="many", compare=False)
+    grows: bool = dataclasses.field(default=False, compare=False)
 
     def __str__(self):
         return f"{self.structure}-{self.reclaimer}-{self.policy}"
@@ -58,8 +61,8 @@ def binary(folder, *arguments, tree=ROOT):
 def combinations(program):
     """The sound ones, by the binary's own list."""
     rows = csv.DictReader(subprocess.run([program, "--list=csv"], capture_output=True, text=True, check=True).stdout.splitlines())
-    return [Combination(row["structure"], row["reclaimer"], row["policy"], row["node_bytes"] != "0", row["fenced"] == "1")
-            for row in rows if not row["refused"]]
+    return [Combination(row["structure"], row["reclaimer"], row["policy"], row["node_bytes"] != "0", row["fenced"] == "1", row["kind"],
+                        row["writers"], row["grows"] == "1") for row in rows if not row["refused"]]
 
 
 def copy_tree(to):

@@ -13,7 +13,7 @@ import subprocess
 import pytest
 
 import build
-from test_oracles import CROWDED, TINY_BATCHES
+from test_oracles import crowded
 
 ATTEMPTS = 6
 # Both threads must run at once, at the right moment: on a busy machine that is rare.
@@ -71,9 +71,10 @@ def trial(tree, word, section):
     # Linked anew from whatever is compiled already: make does not see that the combination is another one.
     (tree / folder / "reclaimbench").unlink(missing_ok=True)
     program = build.binary(folder, f"VARIANT={variant}", f"CFLAGS=-g1 {QUIET}", build.SMALL_NODES, *combination.restrict(), tree=tree)
+    (combination,) = build.combinations(program)
+    length = SECONDS[variant] if combination.kind == "set" else ["--seconds=1"]
     for attempt in range(ATTEMPTS):
-        yield build.run([program, *combination.options(), *CROWDED, *TINY_BATCHES, "--threads=2x", "--oversubscribe", "--prefill=all",
-                         *SECONDS[variant], f"--seed={attempt + 1}"], timeout=20)
+        yield build.run([program, *crowded(combination), *combination.options(), *length, f"--seed={attempt + 1}"], timeout=20)
 
 
 def of_program(source, *arguments, attempts=ATTEMPTS):

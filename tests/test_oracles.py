@@ -6,22 +6,33 @@ import pytest
 
 import build
 
-CROWDED = ["--keys=64", "--insert=30", "--remove=30", "--scan=10", "--scan-length=20", "--warmup=0", "--sample-every=0"]
+CROWDED = ["--keys=64", "--insert=30", "--remove=30", "--scan=10", "--scan-length=20", "--sample-every=0"]
+# More writes than can be done: the writers never sleep, and readers that yielded would hardly run.
+CROWDED_BLOCK = ["--block=64", "--readers=2x", "--oversubscribe", "--yield=none"]
+WRITERS = ["--writers=2", "--write-rate=1e8"]
+APPENDS = ["--append-rate=20000"]
 TINY_BATCHES = ["--batch-size=3", "--epoch-frequency=2"]
 LOOKUPS = ["--insert=0", "--remove=0", "--scan=20", "--keys=64", "--warmup=0"]
 
 
-def one_writer(combination):
-    return combination.structure == "sequential_bptree"
-
-
 def crowded(combination):
     """What holds no nodes holds no keys either, and cannot be asked for the permanent ones."""
-    return [*CROWDED, *TINY_BATCHES, *threads(combination), "--prefill=all" if combination.has_nodes else "--prefill=none"]
+    if combination.kind == "block":
+        return [*CROWDED_BLOCK, *TINY_BATCHES, "--warmup=0", *writes(combination)]
+    return [*CROWDED, *TINY_BATCHES, "--warmup=0", *threads(combination), "--prefill=all" if combination.has_nodes else "--prefill=none"]
+
+
+def writes(combination, many=WRITERS):
+    return ["--write-rate=0"] if combination.writers == "none" else [*many, *(APPENDS if combination.grows else [])]
 
 
 def threads(combination, count="2x"):
-    return ["--threads=1"] if one_writer(combination) else [f"--threads={count}", "--oversubscribe"]
+    return ["--threads=1"] if combination.writers == "one" else [f"--threads={count}", "--oversubscribe"]
+
+
+def length(combination, ops):
+    """Of a block as many scans as touch so many elements."""
+    return f"--ops={ops // 16 if combination.kind == 'block' else ops}"
 
 
 def sound(program, combination, *options, **environment):
@@ -37,25 +48,38 @@ def test_checked(lane, combination, fence):
 def test_address_sanitizer(lane, combination, fence):
     """Real frees. Only the scheme that leaks on purpose may leak."""
     leaks = {"ASAN_OPTIONS": "detect_leaks=0"} if combination.reclaimer == "leak" else {}
-    sound(lane("asan"), combination, *crowded(combination), f"--fence={fence}", "--ops=20000", **leaks)
+    sound(lane("asan"), combination, *crowded(combination), f"--fence={fence}", length(combination, 20000), **leaks)
 
 
 def test_thread_sanitizer(lane, combination):
     """Without suppressions. membarrier is no fence that the sanitizer knows; the accesses are atomic under either."""
-    sound(lane("tsan"), combination, *crowded(combination), "--ops=10000", TSAN_OPTIONS="halt_on_error=1")
+    sound(lane("tsan"), combination, *crowded(combination), length(combination, 10000), TSAN_OPTIONS="halt_on_error=1")
 
 
 # Every value of every option here once with each combination: what else could differ is in the lanes above.
-SHAPES = [
-    (1, ["--keys=100k", "--distribution=zipf:0.99", "--drain=none"]),
-    (9, ["--keys=100k", "--distribution=sequential"]),
-    (2, ["--keys=20k", "--prefill=none", "--batch-size=1"]),
-]
+SHAPES = {
+    "set": [
+        (1, ["--keys=100k", "--distribution=zipf:0.99", "--drain=none"]),
+        (9, ["--keys=100k", "--distribution=sequential"]),
+        (2, ["--keys=20k", "--prefill=none", "--batch-size=1"]),
+    ],
+    # Writers that keep up and sleep in between; elements that many writers meet at.
+    "block": [
+        (1, ["--block=100k", "--drain=none", "--yield=none"]),
+        (9, ["--block=1", "--batch-size=1"]),
+        (2, ["--block=1000", "--pad-nodes=200"]),
+    ],
+}
 
 
-@pytest.mark.parametrize("count, shape", SHAPES, ids=lambda value: str(value[-1] if isinstance(value, list) else value))
-def test_full_size(lane, combination, count, shape):
-    """Nodes and key ranges of real size, one thread, many, and several growth phases; a list is kept short."""
+@pytest.mark.parametrize("shape", range(3))
+def test_full_size(lane, combination, shape):
+    """Nodes, key ranges and blocks of real size, one thread, many, and several growth phases; a list is kept short."""
+    count, shape = SHAPES[combination.kind][shape]
+    if combination.kind == "block":
+        paced = writes(combination, ["--write-rate=20000", f"--writers={count}"])
+        sound(lane("check"), combination, *shape, *paced, f"--readers={count}", "--oversubscribe", "--warmup=0.05", "--seconds=0.1")
+        return
     nodes = "default" if combination.structure in build.SIZED else "small"
     short = ["--keys=200"] + [option for option in shape if not option.startswith("--keys")]
     sound(lane("check", nodes), combination, *(short if combination.structure == "hm_list" else shape), "--insert=30", "--remove=30",
@@ -63,7 +87,7 @@ def test_full_size(lane, combination, count, shape):
 
 
 def test_many_readers_without_synchronisation(lane):
-    unsynchronised = [combination for combination in build.combinations(lane("check")) if one_writer(combination)]
+    unsynchronised = [combination for combination in build.combinations(lane("check")) if combination.writers == "one"]
     for combination in unsynchronised:
         sound(lane("check"), combination, *LOOKUPS, "--threads=2x", "--oversubscribe", "--seconds=0.1")
     assert unsynchronised
