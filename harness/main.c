@@ -61,7 +61,7 @@ static bool answer(const struct options *o)
 static void plan_only(const struct options *o)
 {
     struct placement *machine = placement_open(*o->topology ? o->topology : NULL);
-    placement_plan(machine, o->pin, placement_threads(machine, "threads", o->threads), 0, o->oversubscribe);
+    plan_pinning(o, machine);
     placement_print(machine, stdout);
 }
 

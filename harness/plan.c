@@ -165,6 +165,21 @@ static void check_window(const struct options *o)
         fail(STATUS_USAGE, "wanted --ops or --seconds, found both: a window ends by one of them");
 }
 
+static bool kind_is(const struct combo *combo, const char *kind)
+{
+    return strcmp(combo->kind, kind) == 0;
+}
+
+static void count_threads(struct plan *plan, const struct options *o)
+{
+    bool block = kind_is(plan->combo, "block");
+    options_check_kind(plan->combo->kind);
+    plan->readers = placement_threads(plan->placement, block ? "readers" : "threads", block ? o->readers : o->threads);
+    if (block && (o->write_rate > 0 || o->append_rate > 0))
+        plan->writers = (unsigned)o->writers;
+    plan->threads = plan->readers + plan->writers;
+}
+
 static void check_mix(const struct options *o)
 {
     if (o->insert + o->remove + o->scan > 100)
@@ -176,7 +191,6 @@ static void plan_set(struct plan *plan, const struct options *o)
 {
     check_mix(o);
     parse_distribution(o->distribution, &plan->law, &plan->theta);
-    plan->readers = placement_threads(plan->placement, "threads", o->threads);
     plan->prefill = parse_prefill(o->prefill, o->keys);
     plan->prefill_threads = o->prefill_threads ? (unsigned)o->prefill_threads : plan->readers;
     if (plan->prefill_threads > plan->readers)
@@ -202,12 +216,9 @@ static const char *growing_block(void)
 
 static void plan_block(struct plan *plan, const struct options *o)
 {
-    plan->readers = placement_threads(plan->placement, "readers", o->readers);
     plan->prefill = o->block;
     plan->prefill_threads = 1;
-    if (o->write_rate > 0 || o->append_rate > 0)
-        plan->writers = (unsigned)o->writers;
-    else if (option_given("writers"))
+    if (plan->writers == 0 && option_given("writers"))
         fail(STATUS_USAGE, "wanted something to write with --writers, found --write-rate=0: leave --writers out");
     if (plan->writers && plan->combo->threads == DS_READ_ONLY)
         fail(STATUS_USAGE, "wanted %s with --write-rate=0, found %g: it is never changed", o->structure, o->write_rate);
@@ -224,17 +235,27 @@ void plan_make(struct plan *plan, const struct options *o, struct placement *pla
     parse_policy(o->policy, policy, sizeof policy, &plan->frees_per_tick);
     plan->combo = find_combo(o->structure, o->reclaimer, policy);
     check_refusal(plan->combo, o->unsound);
-    options_check_kind(plan->combo->kind);
+    count_threads(plan, o);
     snprintf(plan->policy, sizeof plan->policy, plan->frees_per_tick == 1 ? "%s" : "%s:%u", policy,
              plan->frees_per_tick);
     plan->node_bytes = plan->combo->node_bytes;
     if (plan->node_bytes && plan->node_bytes < o->pad_nodes)
         plan->node_bytes = o->pad_nodes;
-    (strcmp(plan->combo->kind, "set") == 0 ? plan_set : plan_block)(plan, o);
-    plan->threads = plan->readers + plan->writers;
+    (kind_is(plan->combo, "block") ? plan_block : plan_set)(plan, o);
     placement_plan(placement, o->pin, plan->threads, plan->writers, o->oversubscribe);
     threads_oversubscribed = placement_oversubscribed(placement);
     plan->fence = fence_init(o->fence);
+}
+
+void plan_pinning(const struct options *o, struct placement *placement)
+{
+    struct plan plan = {.placement = placement};
+    check_name("structure", o->structure, part_structure);
+    for (const struct combo *const *c = __start_combos; c < __stop_combos; c++)
+        if (strcmp((*c)->structure, o->structure) == 0)
+            plan.combo = *c;
+    count_threads(&plan, o);
+    placement_plan(placement, o->pin, plan.threads, plan.writers, o->oversubscribe);
 }
 
 void plan_place(struct plan *plan)

@@ -9,6 +9,8 @@
  * and its memory policy set by plan_place, which only a trial that will run calls. */
 void plan_make(struct plan *, const struct options *, struct placement *);
 void plan_place(struct plan *);
+/* The same of the threads' units alone, for a structure of that kind. */
+void plan_pinning(const struct options *, struct placement *);
 
 /* --list: every combination, with the reason where it is refused. form: text or csv. */
 void plan_list(const char *form);

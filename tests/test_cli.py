@@ -16,7 +16,7 @@ from driver import SMALL, checked, combination, combinations, help_options, refu
 OPTIONS = help_options()
 VALUED = sorted(name for name, value in OPTIONS.items() if value and name != "list")
 FLAGS = sorted(name for name, value in OPTIONS.items() if not value)
-NUMERIC = sorted(name for name, value in OPTIONS.items() if value in ("N", "S", "%"))
+NUMERIC = sorted(name for name, value in OPTIONS.items() if value in ("N", "S", "%", "RATE"))
 COMBINATIONS = combinations()
 REFUSED = [entry for entry in COMBINATIONS if entry["refused"]]
 TOO_MANY = str(driver.units() + 1)
@@ -162,7 +162,7 @@ def test_unknown_name_is_answered_with_the_nearest(tmp_path, part):
 
 def test_beginning_of_a_name_finds_it(tmp_path):
     refused_without_trace(tmp_path, "--structure=olc", words=("do you mean olc_bptree?",))
-    refused_without_trace(tmp_path, "--structure=rwlock", words=("do you mean rwlock_bptree?",))
+    refused_without_trace(tmp_path, "--structure=rwlock_bp", words=("do you mean rwlock_bptree?",))
 
 
 @pytest.mark.parametrize("entry", [pytest.param(entry, id="-".join(combination(entry)).replace("--", ""))
@@ -218,7 +218,7 @@ def test_version_says_what_was_built():
 def test_list_forms_agree():
     text = run("--list").stdout.splitlines()
     assert len(text) == len(COMBINATIONS) == len({tuple(combination(entry)) for entry in COMBINATIONS})
-    assert list(COMBINATIONS[0]) == ["structure", "kind", "reclaimer", "policy", "node_bytes", "fenced", "refused"]
+    assert list(COMBINATIONS[0]) == ["structure", "kind", "reclaimer", "policy", "node_bytes", "fenced", "writers", "grows", "refused"]
     for line, entry in zip(text, COMBINATIONS):
         assert line.split()[:3] == [entry["structure"], entry["reclaimer"], entry["policy"]]
         assert line.rstrip().endswith(f"refused: {entry['refused']}" if entry["refused"] else entry["policy"])
