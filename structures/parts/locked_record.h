@@ -44,11 +44,6 @@ inlined void record_discard(struct smr_thread *t, struct record *record)
     smr_discard(t, record);
 }
 
-inlined void record_prefetch(const struct record *record)
-{
-    __builtin_prefetch(record, 1);
-}
-
 inlined uint64_t record_read(struct smr_thread *t, struct record *record)
 {
     (void)t;

@@ -6,14 +6,10 @@
  *   struct record *record_new(t, id, count, const struct ds_parameters *)    alone
  *   uint64_t record_id(record), record_count(record)    at rest
  *   void record_discard(t, record)                 alone
- *   void record_prefetch(record)                   asks the caches for what record_read will touch beyond the record
  *   uint64_t record_read(t, record)                its count; many at once
  */
 #include "block.h"
 #include "references.h"
-
-/* How far ahead of the scan records, and what hangs on them, are asked for. */
-#define AHEAD 16
 
 struct records {
     const struct ds_parameters *parameters;
@@ -36,17 +32,13 @@ static inline void records_fill(struct records *r, struct smr_thread *t)
         records_add(r, t, id);
 }
 
-/* The largest count. */
+/* The largest count. Four elements a turn: the loads of several elements are under way at once (docs/block.md). */
 inlined uint64_t records_scan(const struct records *r, struct smr_thread *t)
 {
     struct record *const *block = r->block.array;
-    uint64_t size = r->block.size, ahead = size > AHEAD ? size - AHEAD : 0, most = 0, i = 0;
-    for (; i < ahead; i++) {
-        record_prefetch(block[i + AHEAD]);
-        uint64_t count = record_read(t, block[i]);
-        most = count > most ? count : most;
-    }
-    for (; i < size; i++) {
+    uint64_t size = r->block.size, most = 0;
+#pragma GCC unroll 4
+    for (uint64_t i = 0; i < size; i++) {
         uint64_t count = record_read(t, block[i]);
         most = count > most ? count : most;
     }

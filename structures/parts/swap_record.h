@@ -64,12 +64,6 @@ inlined void record_discard(struct smr_thread *t, struct record *record)
     smr_discard(t, record);
 }
 
-/* Perhaps freed already: a prefetch does not mind. */
-inlined void record_prefetch(const struct record *record)
-{
-    __builtin_prefetch(&record_value(record)->metrics.count);
-}
-
 inlined uint64_t record_read(struct smr_thread *t, struct record *record)
 {
     const struct value *value = (const struct value *)smr_protect(t, 0, &record->value, record); /* (2) */
