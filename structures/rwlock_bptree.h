@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* B+-tree behind one pthread_rwlock at the root, the article's shared_mutex tree: each lookup writes the lock word
- * twice.
- * --rwlock-kind=prefer-reader is glibc's default, under which a stream of readers starves writers; prefer-writer is its
- * PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP.
+ * twice. --rwlock-kind: parts/pthread_rwlock.h.
  *
  * A node is retired under the exclusive lock, which every reader takes shared: nobody can hold it, and `immediate` is
  * sound. */
 #include "parts/bptree_plain.h"
-
-#include <pthread.h>
-#include <string.h>
+#include "parts/pthread_rwlock.h"
 
 #define DS_KIND       set
 #define DS_NEEDS      0u
@@ -24,12 +20,7 @@ struct ds {
 
 static void ds_create(struct ds *ds, struct smr_thread *t, const struct ds_parameters *parameters)
 {
-    pthread_rwlockattr_t attributes;
-    pthread_rwlockattr_init(&attributes);
-    if (strcmp(parameters->rwlock_kind, "prefer-writer") == 0)
-        pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-    pthread_rwlock_init(&ds->lock, &attributes);
-    pthread_rwlockattr_destroy(&attributes);
+    rwlock_init(&ds->lock, parameters);
     bptree_create(&ds->root, t);
 }
 

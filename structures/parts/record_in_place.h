@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* A record with a lock and its metrics in place, which a writer overwrites under the lock. The structure defines
+/* A record with its metrics in place, which a writer overwrites, and what keeps readers and writers of it apart. The structure
+ * defines
  *
- *   struct record_lock {...};
- *   lock_init(lock, const struct ds_parameters *), lock_destroy(lock)
- *   lock_read(lock), lock_read_end(lock), lock_write(lock), lock_write_end(lock)
+ *   struct record_guard {...};                                     a lock, a sequence number, or nothing
+ *   guard_init(guard, const struct ds_parameters *), guard_destroy(guard)
  */
 #include "block.h"
 #include "reclaimer.h"
 #include "race.h"
 
-#define KIND_RECORD  1
-#define RECORD_NODES 1
+#define KIND_RECORD   1
+#define RECORD_NODES  1
+#define DS_NODE_BYTES sizeof(struct record)
 
 struct record {
-    struct record_lock lock;
+    struct record_guard guard;
     struct metrics metrics;
     uint64_t id;
 };
@@ -22,7 +23,7 @@ static inline struct record *record_new(struct smr_thread *t, uint64_t id, uint6
                                         const struct ds_parameters *parameters)
 {
     struct record *record = smr_alloc(t, KIND_RECORD, sizeof *record, _Alignof(struct record));
-    lock_init(&record->lock, parameters);
+    guard_init(&record->guard, parameters);
     record->metrics = metrics_of(count);
     record->id = id;
     return record;
@@ -40,27 +41,16 @@ inlined uint64_t record_count(const struct record *record)
 
 inlined void record_discard(struct smr_thread *t, struct record *record)
 {
-    lock_destroy(&record->lock);
+    guard_destroy(&record->guard);
     smr_discard(t, record);
 }
 
-inlined uint64_t record_read(struct smr_thread *t, struct record *record)
+/* Nobody else reads or writes the record. Returns the count that was there. */
+inlined uint64_t record_overwrite(struct record *record, uint64_t count)
 {
-    (void)t;
-    lock_read(&record->lock);
-    uint64_t count = metrics_count(&record->metrics);
-    lock_read_end(&record->lock);
-    return count;
-}
-
-inlined uint64_t record_replace(struct smr_thread *t, struct record *record, uint64_t count)
-{
-    (void)t;
-    lock_write(&record->lock);
     uint64_t before = record->metrics.count;
     record->metrics.count = count;
     race_window();
     record->metrics = metrics_of(count);
-    lock_write_end(&record->lock);
     return before;
 }
