@@ -5,7 +5,7 @@
  * Proof. Bit 0 is set by one writer at a time (1). A reader counts itself in only by a CAS from a word without bit 0 (2), so
  * after (1) no new one does, and the writer goes on when it has read that none is left (4). A reader's subtraction is a
  * release (3) that (4) acquires; the writer's release of bit 0 (5) is acquired by (1) and (2). Waiting is backoff.h's: the
- * section inside is a few instructions. */
+ * section inside is a few instructions, or one scan at most. */
 #include "atomics.h"
 #include "backoff.h"
 #include "race.h"
