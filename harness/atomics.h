@@ -8,13 +8,16 @@
 #include "compiler.h"
 
 #define load_relaxed(p)         atomic_load_explicit((p), memory_order_relaxed)
+#define load_seq_cst(p)         atomic_load_explicit((p), memory_order_seq_cst)
 #define load_acquire(p)         atomic_load_explicit((p), memory_order_acquire)
 #define store_relaxed(p, v)     atomic_store_explicit((p), (v), memory_order_relaxed)
 #define store_release(p, v)     atomic_store_explicit((p), (v), memory_order_release)
 #define exchange_acq_rel(p, v)  atomic_exchange_explicit((p), (v), memory_order_acq_rel)
 #define fetch_add_relaxed(p, v) atomic_fetch_add_explicit((p), (v), memory_order_relaxed)
 #define fetch_add_acq_rel(p, v) atomic_fetch_add_explicit((p), (v), memory_order_acq_rel)
+#define exchange_seq_cst(p, v)  atomic_exchange_explicit((p), (v), memory_order_seq_cst)
 #define fetch_sub_release(p, v) atomic_fetch_sub_explicit((p), (v), memory_order_release)
+#define fetch_sub_acq_rel(p, v) atomic_fetch_sub_explicit((p), (v), memory_order_acq_rel)
 
 /* Success order in the name; a failed exchange loads with relaxed (or acquire) order and updates *expected. */
 #define cas_acquire(p, expected, v)                                                                                    \

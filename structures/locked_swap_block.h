@@ -39,11 +39,6 @@ static void ds_create(struct ds *ds, struct smr_thread *t, const struct ds_param
     ds->records.parameters = parameters;
 }
 
-static void ds_fill(struct ds *ds, struct smr_thread *t)
-{
-    records_fill(&ds->records, t);
-}
-
 static noinline uint64_t ds_scan(struct ds *ds, struct smr_thread *t)
 {
     word_rwlock_read(&ds->lock);
@@ -74,12 +69,4 @@ static noinline void ds_append(struct ds *ds, struct smr_thread *t, uint64_t cou
     word_rwlock_write_end(&ds->lock);
 }
 
-static void ds_check(struct ds *ds, struct census *census)
-{
-    records_check(&ds->records, census);
-}
-
-static void ds_destroy(struct ds *ds, struct smr_thread *t)
-{
-    records_destroy(&ds->records, t);
-}
+#include "parts/block_rest.h"

@@ -19,11 +19,6 @@ static void ds_create(struct ds *ds, struct smr_thread *t, const struct ds_param
     ds->records.parameters = parameters;
 }
 
-static void ds_fill(struct ds *ds, struct smr_thread *t)
-{
-    records_fill(&ds->records, t);
-}
-
 static noinline uint64_t ds_scan(struct ds *ds, struct smr_thread *t)
 {
     smr_op_begin(t);
@@ -43,12 +38,4 @@ static noinline uint64_t ds_replace(struct ds *ds, struct smr_thread *t, uint64_
 }
 #endif
 
-static void ds_check(struct ds *ds, struct census *census)
-{
-    records_check(&ds->records, census);
-}
-
-static void ds_destroy(struct ds *ds, struct smr_thread *t)
-{
-    records_destroy(&ds->records, t);
-}
+#include "block_rest.h"

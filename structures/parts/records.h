@@ -6,10 +6,15 @@
  *   struct record *record_new(t, id, count, const struct ds_parameters *)    alone
  *   uint64_t record_id(record), record_count(record)    at rest
  *   void record_discard(t, record)                 alone
- *   uint64_t record_read(t, record)                its count; many at once
+ *   RECORD_READER                                  left out, or what a scan hands on instead of its struct smr_thread
+ *   uint64_t record_read(RECORD_READER *, record)  its count; many at once
  */
 #include "block.h"
 #include "references.h"
+
+#ifndef RECORD_READER
+#define RECORD_READER struct smr_thread
+#endif
 
 struct records {
     const struct ds_parameters *parameters;
@@ -33,13 +38,13 @@ static inline void records_fill(struct records *r, struct smr_thread *t)
 }
 
 /* The largest count. Four elements a turn: the loads of several elements are under way at once (docs/block.md). */
-inlined uint64_t records_scan(const struct records *r, struct smr_thread *t)
+inlined uint64_t records_scan(const struct records *r, RECORD_READER *reader)
 {
     struct record *const *block = r->block.array;
     uint64_t size = r->block.size, most = 0;
 #pragma GCC unroll 4
     for (uint64_t i = 0; i < size; i++) {
-        uint64_t count = record_read(t, block[i]);
+        uint64_t count = record_read(reader, block[i]);
         most = count > most ? count : most;
     }
     return most;
