@@ -161,6 +161,16 @@ def test_hazard_pointers_are_refused_where_readers_walk_through_unlinked_nodes(c
     assert done.returncode == 2 and "follows links out of unlinked nodes" in done.stderr
 
 
+@pytest.mark.parametrize("structure", ["swap_block", "locked_swap_block"])
+def test_hazard_pointers_protect_a_block_element_by_element(clean, structure):
+    """Each value is found in a record that is never unlinked: publishing and reading again is all that it takes."""
+    program = build.binary("build-check", "VARIANT=check", f"CFLAGS=-g1 {QUIET}", f"STRUCTURES={structure}", "RECLAIMERS=hazard",
+                           "POLICIES=batch", tree=clean)
+    (combination,) = build.combinations(program)
+    done = build.run([program, *crowded(combination), *combination.options(), "--seconds=0.5"])
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_each_mutant_has_an_oracle():
     assert {name for name, _ in CASES} == set(MUTANTS)
     assert {title.split()[0] for _, title in CASES} == set(ORACLES)
