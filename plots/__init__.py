@@ -11,11 +11,14 @@ Needs scripts/ on sys.path (lib)."""
 
 import importlib
 import os
+import re
 
 from lib.command import UserError
 
 
 COMMON = {"kind", "title", "series"}
+# Of the key `series`.
+CHOSEN = re.compile(r"(?P<name>[\w-]+)(\[(?P<where>\w+=[^],=]+(,\w+=[^],=]+)*)\])?")
 
 
 def load(experiment):
@@ -36,25 +39,39 @@ def _module(name, spec, experiment):
     if wrong:
         raise UserError(f"wanted the keys {', '.join(sorted(module.REQUIRED | module.OPTIONAL | COMMON))} in {where}, found "
                         f"{', '.join(sorted(wrong))} missing or unknown: correct it")
-    unknown = set(spec.get("series", "").split()) - set(experiment.series)
-    if unknown:
-        raise UserError(f"wanted series of the file in {where}, found {min(unknown)}: correct it")
+    for name, _ in _chosen(spec, where):
+        if name not in experiment.series:
+            raise UserError(f"wanted series of the file in {where}, found {name}: correct it")
     return module
 
 
+def _chosen(spec, where="a figure"):
+    """[(series, {column: word})] of `series = NAME NAME[COLUMN=WORD]`."""
+    found = []
+    for word in spec.get("series", "").split():
+        match = CHOSEN.fullmatch(word)
+        if not match:
+            raise UserError(f"wanted NAME or NAME[COLUMN=WORD] for series in {where}, found {word}: correct it")
+        found.append((match["name"], dict(pair.split("=") for pair in match["where"].split(",")) if match["where"] else {}))
+    return found
+
+
 def rows_of(spec, rows):
-    """Those of the series that the figure names; of all, if it names none."""
-    wanted = spec.get("series", "").split()
-    return [row for row in rows if not wanted or row["series"] in wanted]
+    """Those of the series that the figure names, or of some of their points; of all, if it names none."""
+    wanted = _chosen(spec)
+    return [row for row in rows if not wanted or any(row["series"] == name and where.items() <= row.items()
+                                                     for name, where in wanted)]
 
 
 def rehearse(experiment, planned):
     """Draws every figure from rows without results, so that a mistake in it shows before the hours of measuring."""
     for name, module in load(experiment).items():
         spec = experiment.figures[name]
-        for key in ("x", "y", "panels"):
-            if key in spec and spec[key] not in planned[0]:
-                raise UserError(f"wanted a column of the results for {key} of [figure {name}], found {spec[key]}: "
+        columns = [(key, word) for key in ("x", "y", "panels") for word in spec.get(key, "").split()]
+        columns += [("series", column) for _, where in _chosen(spec) for column in where]
+        for key, column in columns:
+            if column not in planned[0]:
+                raise UserError(f"wanted a column of the results for {key} of [figure {name}], found {column}: "
                                 "`reclaimbench --check` prints the header")
         if spec.get("baseline", next(iter(experiment.series))) not in experiment.series:
             raise UserError(f"wanted a series for baseline of [figure {name}], found {spec['baseline']}: correct it")

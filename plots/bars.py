@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: MIT
 """kind = bars: a group of bars at each x, a bar a series: the median, with the range and all samples on it."""
 
-import math
-
-from matplotlib import ticker
-
 from lib import rows as table
 from plots import series, style
 
@@ -107,22 +103,17 @@ def _groups(ax, found, divisor, log):
     if log:
         ax.set_yscale("log")
         for each in (ax.yaxis.set_major_formatter, ax.yaxis.set_minor_formatter):
-            each(ticker.FuncFormatter(lambda value, _: f"{value:g}" if _leading(value) in (1, 2, 5) else ""))
+            each(style.decades())
     for place, line in enumerate(found):
         at = [xs.index(value) + (place + 0.5) * width - GROUP / 2 for value in line.xs]
         medians = [median / divisor for median in line.medians()]
-        unsound = {"alpha": 0.5} if line.label.endswith("(unsound)") else {}
+        unsound = {"alpha": 0.5} if line.label.endswith(series.UNSOUND) else {}
         ax.bar(at, medians, width * 0.94, label=line.label, **style.fill(*line.scheme), **unsound)
         for centre, values in zip(at, line.samples):
             _spread(ax, centre, [value / divisor for value in values], line.look["color"])
-    ax.set_xticks(range(len(xs)), [value if isinstance(value, str) else f"{value:g}" for value in xs])
+    ax.set_xticks(range(len(xs)), [value if isinstance(value, str) else style.number(value) for value in xs])
     ax.set_xlim(-0.6, max(len(xs), 1) - 0.4)
     ax.grid(False, axis="x")
-
-
-def _leading(value):
-    """The first digit, rounded: labels at 1, 2, 5, 10 ... do not run into each other."""
-    return round(value / 10 ** math.floor(math.log10(value * 1.0001))) if value > 0 else 0
 
 
 def _spread(ax, at, values, colour):

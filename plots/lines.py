@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""kind = lines: one line a series over x, every sample a dot, the median joined up, one panel a word of `panels`."""
+"""kind = lines: one line a series over x, every sample a dot, the median joined up, one panel a word of `panels`. `log = x` and
+`log = x y` are logarithmic axes."""
+
+import math
+
+from matplotlib import ticker
 
 from plots import series, style
 
 REQUIRED = {"x", "y"}
-OPTIONAL = {"panels", "source"}
+OPTIONAL = {"panels", "source", "log"}
+LABELS = 0.06  # of an axis: the least distance of two labels
 
 
 def table_of(*_):
@@ -15,7 +21,9 @@ def draw(rows, spec, experiment, notes):
     series.check_one_fence(rows)
     x, y, column = spec["x"], spec["y"], spec.get("panels")
     divided = [(title, series.lines(part, x, y, experiment.series)) for title, part in series.panels(rows, column)]
-    largest = max((value for _, found in divided for line in found for values in line.samples for value in values), default=1)
+    samples = [value for _, found in divided for line in found for values in line.samples for value in values]
+    smallest, largest = min((value for value in samples if value > 0), default=1), max(samples, default=1)
+    log = spec.get("log", "").split()
     source = experiment.source if spec.get("source") == "panel" else None
     divisor, prefix = style.scale(largest)
 
@@ -29,11 +37,11 @@ def draw(rows, spec, experiment, notes):
     axes = drawn.subplots(down, across, squeeze=False).flat
     for place, (ax, (title, found)) in enumerate(zip(axes, divided)):
         ax.set_title(title)
-        ax.set_ylim(0, 1.05 * largest / divisor)
-        ax.tick_params(labelleft=place % across == 0)
+        _heights(ax, smallest / divisor, largest / divisor, "y" in log)
+        ax.tick_params(labelleft=place % across == 0, which="both")
         for line in found:
             _line(ax, line, divisor)
-        _ticks(ax, sorted({value for line in found for value in line.xs}), x)
+        _ticks(ax, sorted({value for line in found for value in line.xs}), x, "x" in log)
     if source:
         _source(axes[len(divided)], source, divided, divisor, experiment)
     for spare in list(axes)[count:]:
@@ -52,7 +60,7 @@ def draw(rows, spec, experiment, notes):
 
 def _line(ax, line, divisor):
     look = dict(line.look)
-    hollow = {"markerfacecolor": "white"} if line.label.endswith("(unsound)") else {}
+    hollow = {"markerfacecolor": "white"} if line.label.endswith(series.UNSOUND) else {}
     ax.plot(line.xs, [median / divisor for median in line.medians()], label=line.label, **look, **hollow)
     dots = [(at, value / divisor) for at, values in zip(line.xs, line.samples) for value in values]
     ax.scatter([at for at, _ in dots], [value for _, value in dots], s=8, color="white", edgecolors=look["color"],
@@ -61,7 +69,7 @@ def _line(ax, line, divisor):
         if values:
             ax.vlines(at, min(values) / divisor, max(values) / divisor, color=look["color"], linewidth=3, alpha=0.4)
         else:
-            ax.annotate("failed", (at, 0), xytext=(0, 2), textcoords="offset points", ha="center", fontsize=7,
+            ax.annotate("failed", (at, 0), xycoords=("data", "axes fraction"), xytext=(0, 2), textcoords="offset points", ha="center", fontsize=7,
                         color=look["color"], rotation=90)
 
 
@@ -77,18 +85,32 @@ def _source(ax, source, divided, divisor, experiment):
     ax.set_facecolor("#f6f6f6")
     ax.set_ylim(bottom=0)
     ax.yaxis.tick_right()
-    _ticks(ax, xs, source.x)
+    _ticks(ax, xs, source.x, False)
 
 
-def _ticks(ax, xs, column):
+def _heights(ax, smallest, largest, log):
+    if log:
+        ax.set_yscale("log")
+        ax.set_ylim(smallest / 1.5, 1.5 * largest)
+        for each in (ax.yaxis.set_major_formatter, ax.yaxis.set_minor_formatter):
+            each(style.decades())
+    else:
+        ax.set_ylim(0, 1.05 * largest)
+
+
+def _ticks(ax, xs, column, log):
     """Labels at the measured points, leaving out those that would run into their neighbour."""
     ax.set_xlabel(style.axis(column))
     if not xs:
         return
-    reach = xs[-1] - xs[0] or 1.0
+    place, value_at = (math.log10, lambda at: 10 ** at) if log else (float, float)
+    if log:
+        ax.set_xscale("log")
+        ax.xaxis.set_minor_locator(ticker.NullLocator())
+    reach = place(xs[-1]) - place(xs[0]) or 1.0
     shown = []
     for value in reversed(xs):
-        if not shown or shown[-1] - value >= 0.06 * reach:
+        if not shown or place(shown[-1]) - place(value) >= LABELS * reach:
             shown.append(value)
-    ax.set_xticks(shown, [f"{value:g}" for value in shown])
-    ax.set_xlim(xs[0] - 0.08 * reach, xs[-1] + 0.08 * reach)
+    ax.set_xticks(shown, [style.number(value) for value in shown])
+    ax.set_xlim(value_at(place(xs[0]) - 0.08 * reach), value_at(place(xs[-1]) + 0.08 * reach))

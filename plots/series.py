@@ -9,13 +9,16 @@ from lib.command import UserError
 from plots import style
 
 
+UNSOUND = "(unsound)"
+
+
 @dataclass
 class Line:
     label: str
     look: dict
     xs: list
     samples: list  # for each x all values, [] where every trial failed
-    scheme: tuple = ("", "")  # reclaimer and policy
+    scheme: tuple = ("", "")  # style.scheme and policy
 
     def medians(self):
         return [statistics.median(values) if values else float("nan") for values in self.samples]
@@ -34,30 +37,53 @@ def check_one_fence(rows):
                         "run with --fresh")
 
 
-def panels(rows, column):
-    """[(title, rows)] for each word of a column; one panel without a title if there is no column."""
-    if not column:
-        return [("", rows)]
-    return [(word, [row for row in rows if row[column] == word]) for word in table.distinct(rows, column)]
+def panels(rows, columns):
+    """[(title, rows)] for each word of a column, or of several; one panel without a title if there is no column."""
+    columns = (columns or "").split()
+    keys = sorted({tuple(row[column] for column in columns) for row in rows}, key=lambda key: [table.natural(w) for w in key])
+    return [(", ".join(map(_title, columns, key)), [row for row in rows if tuple(row[column] for column in columns) == key])
+            for key in keys] or [("", rows)]
 
 
-def lines(rows, x, y, names):
-    """A Line for each series of `names`, in that order, that has rows."""
+def _title(column, word):
+    """A name tells what it is of, a number does not."""
+    return word if isinstance(_number_or_word(word), str) else f"{column.replace('_', ' ')} {word}"
+
+
+def schemes(rows, names):
+    """[(Line without points, rows)]: the series of `names`, in that order, that have rows; one that sweeps over several schemes is a
+    line for each."""
     found = []
     for name in names:
         mine = [row for row in rows if row["series"] == name]
-        if not mine:
-            continue
-        xs = table.distinct(mine, x)
-        samples = [table.values([row for row in mine if row[x] == value], y) for value in xs]
-        unsound = any(row.get("sound") == "0" for row in mine)
-        found.append(Line(name + (" (unsound)" if unsound else ""), style.look(mine[0]["reclaimer"], mine[0]["policy"]),
-                          [_number_or_word(value) for value in xs], samples, (mine[0]["reclaimer"], mine[0]["policy"])))
-    looks = [tuple(line.look.values()) for line in found]
+        keys = sorted({(style.scheme(row), row["policy"]) for row in mine})
+        for key in keys:
+            part = [row for row in mine if (style.scheme(row), row["policy"]) == key]
+            more = [word for i, word in enumerate(key) if len({other[i] for other in keys}) > 1]
+            unsound = [UNSOUND] if any(row.get("sound") == "0" for row in part) else []
+            found.append((Line(" ".join([name] + more + unsound), style.look(*key), [], [], key), part))
+    looks = [tuple(line.look.values()) for line, _ in found]
     if len(set(looks)) < len(looks):
         raise UserError("wanted series of different schemes in one panel, found two that would look the same: put the "
                         "column in which they differ into `panels`")
     return found
+
+
+def check_one_point(rows, label):
+    points = sorted({row["trial"] for row in rows})
+    if len(points) > 1:
+        raise UserError(f"wanted one point for {label} in a panel, found {len(points)} ({'; '.join(points[:2])}; ...): put the column "
+                        "in which they differ into `panels`")
+
+
+def lines(rows, x, y, names):
+    """A Line for each scheme of the series of `names`."""
+    found = schemes(rows, names)
+    for line, mine in found:
+        xs = table.distinct(mine, x)
+        line.xs = [_number_or_word(value) for value in xs]
+        line.samples = [table.values([row for row in mine if row[x] == value], y) for value in xs]
+    return [line for line, _ in found]
 
 
 def _number_or_word(text):
@@ -67,13 +93,13 @@ def _number_or_word(text):
         return text
 
 
-def sample_note(found, drawn):
+def sample_note(found, drawn, what="all samples and their range"):
     """How many samples stand behind a point."""
     counts = sorted({len(values) for line in found for values in line.samples if values})
     if not counts:
         return "no trial succeeded"
     counted = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
-    return f"{drawn}: all samples and their range, {counted}"
+    return f"{drawn}: {what}, {counted}"
 
 
 NOTES_SHOWN = 8
@@ -87,17 +113,19 @@ def notes(found, rows, axes, more, drawn="lines: medians; dots and bars"):
     return shown
 
 
-def failure_notes(rows, x, y, panel=None):
-    """'olc at threads 4, jemalloc: 2 of 5 timeout' for each point with failed trials."""
+def failure_notes(rows, x, y, panels_=None):
+    """'olc at threads 4, jemalloc: 2 of 5 timeout' for each point with failed trials; x may be None."""
+    columns = (panels_ or "").split()
     points = {}
     for row in rows:
-        where = (row["series"], row[x], row[panel] if panel else "")
+        where = (row["series"], row[x] if x else "", *(row[column] for column in columns))
         points.setdefault(where, []).append(row["status"])
     notes = []
-    for (name, value, word), statuses in sorted(points.items(), key=lambda item: [table.natural(w) for w in item[0]]):
+    for (name, value, *words), statuses in sorted(points.items(), key=lambda item: [table.natural(w) for w in item[0]]):
         failed = sorted(status for status in statuses if status != "ok")
         if failed:
-            notes.append(f"{name} at {x} {value}{', ' + word if word else ''}: {len(failed)} of {len(statuses)} "
+            places = ([f"{x} {value}"] if x else []) + list(map(_title, columns, words))
+            notes.append(f"{name}{' at ' if places else ''}{', '.join(places)}: {len(failed)} of {len(statuses)} "
                          f"{', '.join(sorted(set(failed)))}")
     watched = sum(table.is_ok(row) for row in rows) - len(table.usable(rows, y))
     if watched:

@@ -2,6 +2,7 @@
 """The one place for how figures look: colour and marker of each scheme, units from column names, and files whose bytes
 depend on nothing but the data."""
 
+import math
 import os
 import re
 import zlib
@@ -9,9 +10,9 @@ import zlib
 import matplotlib
 
 matplotlib.use("Agg")
-from matplotlib import figure  # noqa: E402
+from matplotlib import figure, ticker  # noqa: E402
 
-# Paul Tol's "muted" and "bright" sets, in an order whose neighbours stay apart for every kind of colour blindness. Colours
+# Of each reclaimer, as most variants differ in it: Paul Tol's "muted" and "bright" sets, in an order whose neighbours stay apart for every kind of colour blindness. Colours
 # may repeat, pairs of colour and marker never do, and the marker alone tells schemes apart in print without colour.
 SCHEMES = {
     "leak": ("#777777", "x"),
@@ -30,6 +31,20 @@ SCHEMES = {
     "nbr": ("#661100", "*"),
     "nbr_plus": ("#aa3377", "H"),
 }
+# Blocks differ in how a reader and a writer of an element get along, which for most of them is in the structure. What is left
+# of plain markers that are filled is stars.
+BLOCKS = {
+    "rwlock_block": ("#882255", (4, 1, 0)),
+    "pthread_rwlock_block": ("#cc6677", (5, 0, 180)),
+    "mutex_block": ("#661100", (3, 1, 90)),
+    "seqlock_block": ("#117733", (3, 1, 0)),
+    "left_right_block": ("#999933", (4, 1, 45)),
+    "arc_swap_block": ("#ee7733", (6, 1, 0)),
+    "locked_swap_block": ("#44aa99", (3, 1, 180)),
+    "plain_block": ("#aaaaaa", (8, 1, 0)),
+}
+# The block whose variants are reclaimers.
+RECLAIMED_BLOCK = "swap_block"
 POLICIES = {"batch": "-", "amortized": "--", "pooled": ":"}
 HATCHES = {"batch": "", "amortized": "////", "pooled": "...."}
 WARNING_COLOUR = "#cc0000"
@@ -53,23 +68,30 @@ SETTINGS = {
 }
 
 
-def look(reclaimer, policy):
+def scheme(row):
+    """The word of a row that decides its colour and marker: its reclaimer, or its structure if that is a block. (Only rows of
+    blocks have a length of the block.)"""
+    return row["structure"] if row.get("block") and row["structure"] != RECLAIMED_BLOCK else row["reclaimer"]
+
+
+def look(scheme_, policy):
     """Keyword arguments of plot() for a scheme. A scheme without an entry gets a pair that its name alone decides."""
-    colour, marker = SCHEMES.get(reclaimer) or _derived(reclaimer)
+    colour, marker = SCHEMES.get(scheme_) or BLOCKS.get(scheme_) or _derived(scheme_)
     dashes = POLICIES.get(policy.partition(":")[0], "-.")
     return {"color": colour, "marker": marker, "linestyle": dashes}
 
 
-def fill(reclaimer, policy):
-    """Keyword arguments of bar() for a scheme: the colour is the reclaimer's, the hatch the policy's."""
+def fill(scheme_, policy):
+    """Keyword arguments of bar() for a scheme: the colour is the scheme's, the hatch the policy's."""
     hatch = HATCHES.get(policy.partition(":")[0], "xx")
-    return {"facecolor": look(reclaimer, policy)["color"], "hatch": hatch, "edgecolor": "white", "linewidth": 0}
+    return {"facecolor": look(scheme_, policy)["color"], "hatch": hatch, "edgecolor": "white", "linewidth": 0}
 
 
 def _derived(name):
-    colours = sorted({colour for colour, _ in SCHEMES.values()})
+    taken = {**SCHEMES, **BLOCKS}.values()
+    colours = sorted({colour for colour, _ in taken})
     markers = sorted({marker for _, marker in SCHEMES.values()})
-    free = [(colour, marker) for colour in colours for marker in markers if (colour, marker) not in SCHEMES.values()]
+    free = [(colour, marker) for colour in colours for marker in markers if (colour, marker) not in taken]
     return free[zlib.crc32(name.encode()) % len(free)]
 
 
@@ -79,6 +101,7 @@ UNITS = [
     (re.compile(r"(.*)_ns$"), "{} in ns"),
     (re.compile(r"(.*)_s$"), "{} in s"),
 ]
+TIMES = {("k", "ns"): "µs", ("M", "ns"): "ms", ("G", "ns"): "s"}
 SCALES = [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")]
 
 
@@ -88,15 +111,41 @@ def scale(largest):
 
 
 def axis(column, prefix=""):
-    """'M ops/s' from ops_per_s, 'p99 in µs' is not attempted: a prefix goes before the unit, and the unit is the column's."""
+    """'M ops/s' from ops_per_s, 'p99 in µs' from p99_ns: a prefix goes before the unit."""
     for pattern, form in UNITS:
         match = pattern.match(column)
         if match:
             text = form.format(match.group(1).replace("_", " "))
             if prefix and " in " in text:
-                return text.replace(" in ", f" in {prefix} ")
+                what, _, unit = text.rpartition(" in ")
+                return f"{what} in {TIMES.get((prefix, unit), f'{prefix} {unit}')}"
             return f"{prefix} {text}".strip()
     return f"{column.replace('_', ' ')}{f' ({prefix})' if prefix else ''}"
+
+
+def duration(ns):
+    """'20 µs'."""
+    divisor, prefix = scale(ns)
+    return f"{ns / divisor:.3g} {TIMES.get((prefix, 'ns'), 'ns')}"
+
+
+def number(value):
+    """A word for a measured point: '16 Ki' and '10 k' where that is the whole number, as lines of ticks are short of room."""
+    for base, prefixes in ((1024, ("Mi", "Ki")), (1000, ("M", "k"))):
+        for power, prefix in zip((2, 1), prefixes):
+            if value >= base ** power and value % base ** power == 0:
+                return f"{value / base ** power:g} {prefix}"
+    return f"{value:g}"
+
+
+def decades(spoken="{:g}".format):
+    """Ticks of a logarithmic axis: labels at 1, 2, 5, 10 ... do not run into each other."""
+    return ticker.FuncFormatter(lambda value, _: spoken(value) if _leading(value) in (1, 2, 5) else "")
+
+
+def _leading(value):
+    """The first digit, rounded."""
+    return round(value / 10 ** math.floor(math.log10(value * 1.0001))) if value > 0 else 0
 
 
 def canvas(width, height):

@@ -59,7 +59,7 @@ def _counted(word):
 
 
 def _point(title, repeats):
-    look = style.look(repeats[0]["reclaimer"], repeats[0]["policy"])
+    look = style.look(style.scheme(repeats[0]), repeats[0]["policy"])
     good = [row for row in repeats if table.is_ok(row) and row.get("trace")]
     if not good:
         statuses = sorted({row["status"] for row in repeats} - {"ok"})

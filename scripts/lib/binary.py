@@ -49,6 +49,15 @@ class Binary:
         rows = parse_rows(self._ask("--list=allocators"))
         return [row["allocator"] for row in rows if row["installed"] not in ("", "0", "no")]
 
+    def reclaimers(self, structure, policy):
+        """Those that this structure is sound with under this policy."""
+        found = [row["reclaimer"] for row in parse_rows(self._ask("--list=csv"))
+                 if (row["structure"], row["policy"], row["refused"]) == (structure, policy.partition(":")[0], "")]
+        if not found:
+            raise UserError(f"wanted a reclaimer that runs {structure} with {policy}, found none: `reclaimbench --list` has "
+                            "the combinations")
+        return found
+
     def sha256(self):
         with open(self.path, "rb") as file:
             return hashlib.sha256(file.read()).hexdigest()

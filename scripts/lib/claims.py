@@ -6,7 +6,8 @@
     holds    = (< | <= | > | >=) NUMBER { and ... }
     testable = COLUMN (< | <= | > | >= | ==) NUMBER { and ... }
 
-The part in brackets picks the point (`threads=max`, `threads=1`, `threads=all`, `threads=socket`), .COLUMN what is read there (ops_per_s if left out).
+The part in brackets picks the point (`threads=max`, `threads=1`, `threads=all`, `threads=socket`; `readers` likewise), .COLUMN what is
+read there (ops_per_s if left out).
 With `each = allocator` there is one answer for each allocator. Never an answer from fewer facts than needed: what cannot be
 told says why."""
 
@@ -22,10 +23,12 @@ TERM = re.compile(r"(?:(?P<experiment>[\w-]+):)?(?P<series>[\w-]+)(?:\[(?P<where
 COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq}
 KEYS = {"says", "value", "holds", "source", "testable", "each"}
 
-# Thread counts by the machine that the row comes from: all units, or those of one socket of several alike.
+# Options whose value may be a word, which the driver turns into a number; by the machine that a row comes from, those of a claim
+# are all units, or those of one socket of several alike.
+COUNTED = ("threads", "readers")
 SHAPES = {
-    ("threads", "all"): lambda row: int(row["threads"]) == int(row["units"]),
-    ("threads", "socket"): lambda row: int(row["threads"]) * int(row["sockets"]) == int(row["units"]),
+    "all": lambda row, column: int(row[column]) == int(row["units"]),
+    "socket": lambda row, column: int(row[column]) * int(row["sockets"]) == int(row["units"]),
 }
 
 HOLDS, FAILS, UNTESTED = "holds", "does not hold", "cannot be tested here"
@@ -130,8 +133,8 @@ def select(term, rows, group):
             numbers = [n for n in (table.number(row, column) for row in found) if n is not None]
             extreme = (max if word == "max" else min)(numbers, default=None)
             found = [row for row in found if table.number(row, column) == extreme]
-        elif (column, word) in SHAPES:
-            found = [row for row in found if SHAPES[column, word](row)]
+        elif column in COUNTED and word in SHAPES:
+            found = [row for row in found if row[column] and SHAPES[word](row, column)]
         else:
             found = [row for row in found if row[column] == word]
     points = {row["trial"] for row in found}

@@ -44,6 +44,7 @@ class Experiment:
     figures: dict = field(default_factory=dict)  # name → {key: value}
     claims: list = field(default_factory=list)
     source: Source = None
+    sources: dict = field(default_factory=dict)  # name → Source, for figures of other columns
 
 
 # Keys of [experiment]; the section of a mode may set those that have a number.
@@ -79,14 +80,20 @@ def load(path, mode="full"):
             found.figures[_name(path, rest)] = dict(file[section])
         elif kind == "claim" and rest:
             found.claims.append(claims.parse(_name(path, rest), dict(file[section]), path))
+        elif kind == "source" and rest:
+            continue
         elif section not in RESERVED:
             options = {**shared, **dict(file[section]), **overrides}
             # An empty value takes an inherited option away.
             found.series[_name(path, section)] = {k: v.split() for k, v in options.items() if v.split()}
     if not found.series:
         raise UserError(f"wanted at least one series in {path}, found none: add a section with a name of your choice")
+    for section in file.sections():
+        kind, _, rest = section.partition(" ")
+        if kind == "source" and rest:
+            found.sources[_name(path, rest)] = _source(found, section, dict(file[section]))
     if "source" in file:
-        found.source = _source(found, dict(file["source"]))
+        found.source = _source(found, "source", dict(file["source"]))
     return found
 
 
@@ -128,17 +135,17 @@ def _check_repeats(found):
                         "about spread")
 
 
-def _source(found, section):
+def _source(found, title, section):
     try:
         label, x, column = section.pop("label"), section.pop("x"), section.pop("column")
         scale = float(section.pop("scale", "1"))
         at = section.pop(x).split()
         values = {series: [float(word) * scale for word in text.split()] for series, text in section.items()}
     except (KeyError, ValueError) as error:
-        raise UserError(f"wanted label, x, column, a line of x values and a line of numbers for each series in [source], "
+        raise UserError(f"wanted label, x, column, a line of x values and a line of numbers for each series in [{title}], "
                         f"found {error}: correct {found.path}") from None
     for series, numbers in values.items():
         if series not in found.series or len(numbers) != len(at):
-            raise UserError(f"wanted {len(at)} numbers for a series of this file in [source], found {series} with "
+            raise UserError(f"wanted {len(at)} numbers for a series of this file in [{title}], found {series} with "
                             f"{len(numbers)}: correct {found.path}")
     return Source(label, x, column, at, values)

@@ -2,7 +2,7 @@
 """From an experiment file to the list of trials: sweeps multiplied out, words resolved by the driver, order drawn.
 
 A point is one set of option values, a trial is a point and a repeat. The identity of a point is the text of its options
-after thread words became numbers, so `socket` and `all` are one point on a machine with one socket."""
+after words for numbers of threads or readers became numbers, so `socket` and `all` are one point on a machine with one socket."""
 
 import hashlib
 import itertools
@@ -10,9 +10,8 @@ import json
 import random
 from dataclasses import dataclass
 
-from lib import claims
+from lib import claims, derived
 from lib import rows as table
-from lib import trace
 from lib.command import UserError
 
 # What the runner sets itself.
@@ -47,7 +46,8 @@ class Plan:
 
     def rows(self):
         """What the trials would look like if each had been left unmeasured."""
-        return [{**dict.fromkeys(trace.DERIVED, ""), **point.row, "series": point.series, "trial": point.text, "status": ""} for point in self.points]
+        return [{**dict.fromkeys(derived.COLUMNS, ""), **point.row, "series": point.series, "trial": point.text, "status": ""}
+                for point in self.points]
 
 
 def make(experiment, binary):
@@ -56,20 +56,20 @@ def make(experiment, binary):
         _check_names(experiment, series, options, binary)
         for chosen in _sweep(options, binary):
             point = _resolve(series, chosen, binary)
-            threads, units = int(point.row["threads"]), int(point.row["units"])
-            if threads > units and "oversubscribe" not in point.options:
-                left_out.setdefault(units, set()).add(threads)
+            kind, many = _busy(point.row)
+            if _beyond(point.row) and "oversubscribe" not in point.options:
+                left_out.setdefault((kind, point.row["units"]), set()).add(many)
             else:
                 points.setdefault((series, point.text), point)
-    lines = [f"{', '.join(map(str, sorted(threads)))} threads: this machine lets us have {units} processing units"
-             for units, threads in left_out.items()]
+    lines = [f"{', '.join(map(str, sorted(counts)))} {kind}: this machine lets us have {units} processing units"
+             for (kind, units), counts in left_out.items()]
     if not points:
         do = "run without --paper" if experiment.mode == "paper" else "add smaller thread counts, or oversubscribe = yes"
         raise UserError(f"wanted a point of {experiment.path} that fits this machine, found none ({'; '.join(lines)}): {do}")
     ordered = list(points.values())
     plan = Plan(ordered, _order(ordered, experiment), lines, list(ordered[0].row))
     for claim in experiment.claims:
-        claims.validate(claim, plan.rows(), table.RUNNER_COLUMNS + plan.columns + trace.DERIVED, experiment.series)
+        claims.validate(claim, plan.rows(), table.RUNNER_COLUMNS + plan.columns + derived.COLUMNS, experiment.series)
     return plan
 
 
@@ -89,7 +89,22 @@ def _sweep(options, binary):
         at = words.index("installed")
         options["allocator"] = words[:at] + [name for name in installed if name not in words] + words[at + 1:]
     for words in itertools.product(*options.values()):
-        yield dict(zip(options, words))
+        chosen = dict(zip(options, words))
+        if chosen.get("reclaimer") == "every":
+            names = binary.reclaimers(chosen.get("structure", ""), chosen.get("policy", ""))
+            yield from ({**chosen, "reclaimer": name} for name in names)
+        else:
+            yield chosen
+
+
+def _busy(row):
+    """(what, how many) wants a unit of its own. Writers of a block are paced and sleep in between."""
+    kind = "readers" if row.get("readers") else "threads"
+    return kind, int(row[kind])
+
+
+def _beyond(row):
+    return _busy(row)[1] > int(row["units"])
 
 
 def _resolve(series, options, binary):
@@ -102,9 +117,8 @@ def _resolve(series, options, binary):
     if allowed not in ("yes", "no"):
         raise UserError(f"wanted yes or no for oversubscribe in [{series}], found {allowed}: correct the file")
     row = binary.check({**options, "oversubscribe": "yes"})
-    if "threads" in options:
-        options["threads"] = row["threads"]
-    if allowed == "yes" and int(row["threads"]) > int(row["units"]):
+    options.update((name, row[name]) for name in claims.COUNTED if name in options)
+    if allowed == "yes" and _beyond(row):
         options["oversubscribe"] = "yes"
     text = " ".join(f"{name}={value}" for name, value in sorted(options.items()))
     return Point(series, options, text, row)

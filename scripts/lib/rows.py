@@ -30,7 +30,7 @@ def instrumented(row):
 
 
 # How fast something was: an instrumented trial cannot say.
-SPEED = re.compile(r".*_per_s|p\d+_ns|max_ns")
+SPEED = re.compile(r".*_per_s|(.*_)?(p\d+|max)_ns")
 
 
 def usable(rows, column):

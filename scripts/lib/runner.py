@@ -11,8 +11,8 @@ import subprocess
 import time
 
 from lib import binary as driver
+from lib import derived
 from lib import rows as table
-from lib import trace
 from lib.command import UserError
 from lib.progress import Progress
 
@@ -42,12 +42,12 @@ class Results:
         return table.read(self.trials)
 
     def measured(self):
-        """The rows as figures and claims read them: with what their traces say, wherever the folder has gone since."""
+        """The rows as figures and claims read them: with the columns of derived.py, wherever the folder has gone since."""
         found = self.rows()
         for row in found:
             if row.get("trace"):
                 row["trace"] = self.path("traces", f"{row['position']}.trace")
-        return trace.derive(found)
+        return derived.fill(found)
 
     def state(self):
         return self._load("sweep.json")
