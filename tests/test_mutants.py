@@ -101,6 +101,7 @@ ORACLES = {
     "trial": trial,
     "interleave": of_program("litmus/interleave.c", "{seed}"),
     "store_buffer": of_program("litmus/store_buffer.c", "{test}", "2", "{fence}", attempts=BUSY_ATTEMPTS),
+    "debt": of_program("litmus/debt.c", "1", attempts=BUSY_ATTEMPTS),
     "ring": of_program("litmus/ring.c", "{seed}", attempts=BUSY_ATTEMPTS),
     "receipt": of_program("litmus/receipt.c", "{wants}", attempts=1),
     "scx_steps": of_program("litmus/scx_steps.c", "{seed}"),
@@ -116,7 +117,7 @@ ORACLES = {
 
 def skip_reason(title):
     kind, *rest = title.split()
-    if kind == "store_buffer" and build.CPUS < 2:
+    if kind in ("store_buffer", "debt") and build.CPUS < 2:
         return "a store buffer is seen by another processor only; this machine gives one"
     if kind != "assembly" or rest == [platform.machine()] or (rest == ["aarch64"] and shutil.which(build.CROSS)):
         return None

@@ -19,16 +19,14 @@
 #include HEADER(FP)
 #include HEADER(SMR)
 
+#include "cold_stores.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 enum { R, W, THREADS };
-
-/* Stores to more memory than caches hold wait for their lines; as many as a store buffer takes. */
-enum { COLD_BYTES = 1 << 26, COLD_LINES = COLD_BYTES / 64, BURST = 48 };
 
 /* W's operations between two that change the link: they only drive the epochs, and leave R's copy of the link alone. */
 enum { OPERATIONS_A_LINK = 6 };
@@ -42,16 +40,6 @@ static struct smr_shared *shared;
 static struct smr_thread *threads[THREADS];
 static line_pair_align _Atomic link_word link_to_node;
 static line_pair_align atomic_bool stop;
-static _Atomic uint64_t *cold;
-
-static void burst_of_stores(void)
-{
-    static _Thread_local uint64_t place = 1;
-    for (unsigned i = 0; i < BURST; i++) {
-        place = place * 6364136223846793005 + 1442695040888963407;
-        store_relaxed(&cold[(place >> 40) % COLD_LINES * 8], place);
-    }
-}
 
 /* Uses the node for longer than the other thread needs to free it. */
 static void use(const struct node *node)
@@ -158,10 +146,7 @@ static void set_up(const char *fence)
         .threads = THREADS, .batch_size = 1, .epoch_frequency = 1, .frees_per_tick = 1, .token_check_every = 1};
     meta_init();
     fence_init(fence);
-    /* Huge pages: a store must wait for its line, not for its translation. */
-    cold = meta_alloc(COLD_BYTES);
-    madvise((void *)cold, COLD_BYTES, MADV_HUGEPAGE);
-    memset((void *)cold, 1, COLD_BYTES);
+    cold_stores_init();
     shared = meta_alloc(sizeof *shared);
     smr_init(shared, &parameters);
     for (unsigned i = 0; i < THREADS; i++) {
