@@ -21,11 +21,12 @@
  *    this reader. A writer that saw a debt which has since been taken back and made again, for the same address, pays the
  *    new one: each success of (9) is one reference given and one failure of (4), no matter which. While the writer pays, it
  *    has the record's reference, so (8) finds the value alive, and (10) never takes the last reference.
- *  - Protection. Let (3) find value v, at the address that the slot was given. Then nobody has paid by then: who did would
- *    have taken the value at this address out of its record before, and it would be there still, having the reference
- *    that was paid, and not in a record again. Let a writer take v out: its (6) overwrites what (3) read. As (2), (3), (6), (7) are
- *    seq_cst, they have one order, in which (2) comes before (3), (3) before (6), (6) before (7): the writer finds the debt
- *    and pays before it drops its reference, or (7) or (9) finds what (4) or a later (2) has left.
+ *  - Protection. Let (3) find in the record a value v, whose address is in the slot since (2). Nobody has paid yet: whoever
+ *    did had taken a value at this address out of its record before, and given the reader a reference to it. So it would be
+ *    alive and v itself, but a value that was taken out is never put into a record again. Let a writer take v out: its (6)
+ *    overwrites what (3) read. (2), (3), (6), (7) are seq_cst, hence in one order that all agree on: (2) before (3) before (6)
+ *    before (7). So (7) finds the debt, and it is paid before the record's reference is dropped; or (7), or the failed (9),
+ *    finds what (4) or a later (2) has left there, and the reader has done with v.
  *  - Addresses that come back. Between (1) and (2), v may be freed, and another value v' get its address. If v' is in the same
  *    record at (3), the debt is one for v', and (3), an acquire, sees its metrics: what (1) read is only an address, and nobody
  *    looks behind it. If v' is in another record, (3) finds something else and the debt is taken back; a writer that takes v'
