@@ -13,6 +13,7 @@ import importlib
 import os
 import re
 
+from lib import rows as table
 from lib.command import UserError
 
 
@@ -59,8 +60,8 @@ def _chosen(spec, where="a figure"):
 def rows_of(spec, rows):
     """Those of the series that the figure names, or of some of their points; of all, if it names none."""
     wanted = _chosen(spec)
-    return [row for row in rows if not wanted or any(row["series"] == name and where.items() <= row.items()
-                                                     for name, where in wanted)]
+    return [row for row in rows if not wanted or any(
+        row["series"] == name and all(table.same(row[column], word) for column, word in where.items()) for name, where in wanted)]
 
 
 def rehearse(experiment, planned):

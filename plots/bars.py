@@ -87,7 +87,7 @@ def _sources(panels, spec, experiment):
         return []
     found = []
     for title, lines in panels:
-        names = [line.label.partition(" ")[0] for line in lines]
+        names = [line.label.removesuffix(" " + series.UNSOUND) for line in lines]
         drawn = [series.Line(line.label, line.look, [float(word) for word in source.at], [[v] for v in source.values[name]],
                              line.scheme) for name, line in zip(names, lines) if name in source.values]
         if drawn and names not in [set_ for set_, _ in found]:

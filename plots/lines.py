@@ -52,7 +52,7 @@ def draw(rows, spec, experiment, notes):
     drawn.suptitle(series.title(spec, experiment), fontsize=10, y=1 - 0.08 / height, va="top", wrap=True)
     drawn.legend(handles.values(), handles.keys(), ncols=len(handles), loc="upper center",
                  bbox_to_anchor=(0.5, 1 - 0.3 / height))
-    drawn.subplots_adjust(left=0.6 / drawn.get_figwidth(), right=1 - (0.45 if source else 0.15) / drawn.get_figwidth(), top=1 - 0.85 / height,
+    drawn.subplots_adjust(left=(0.75 if "y" in log else 0.6) / drawn.get_figwidth(), right=1 - (0.45 if source else 0.15) / drawn.get_figwidth(), top=1 - 0.85 / height,
                           bottom=(below + 0.3) / height, wspace=0.08, hspace=0.4)
     drawn.text(0.01, 0.06 / height, "\n".join(notes), fontsize=7, va="bottom", linespacing=1.4)
     return drawn
@@ -90,7 +90,7 @@ def _source(ax, source, divided, divisor, experiment):
 
 def _heights(ax, smallest, largest, log):
     if log:
-        ax.set_yscale("log")
+        ax.set_yscale("log", nonpositive="mask")
         ax.set_ylim(smallest / 1.5, 1.5 * largest)
         for each in (ax.yaxis.set_major_formatter, ax.yaxis.set_minor_formatter):
             each(style.decades())

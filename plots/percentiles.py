@@ -44,14 +44,15 @@ def draw(rows, spec, experiment, notes):
     below = 0.35 + 0.17 * len(notes)
     labels = max((len(line.label) for line in every), default=0)
     beside = 0.55 + 0.075 * labels
+    left = 0.85
     height = 0.75 + 2.8 * down + below
-    width = max(0.75 + 3.0 * across + beside, 6.0)
+    width = max(left + 3.0 * across + beside, 6.0)
     drawn = style.canvas(width, height)
     axes = list(drawn.subplots(down, across, squeeze=False, sharey=True).flat)
     for place, (ax, (title, found)) in enumerate(zip(axes, panels)):
         ax.set_title(title)
         for line in found:
-            _curve(ax, line)
+            _curve(ax, line, 0.2 if len(found) <= 4 else 0.1)
             _published(ax, line, source)
         _axis(ax, columns)
         if place % across == 0:
@@ -60,7 +61,7 @@ def draw(rows, spec, experiment, notes):
         spare.set_visible(False)
     handles = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels())}
     drawn.suptitle(series.title(spec, experiment), fontsize=10, y=1 - 0.08 / height, va="top", wrap=True)
-    drawn.subplots_adjust(left=0.75 / width, right=1 - beside / width, top=1 - 0.6 / height, bottom=(below + 0.3) / height,
+    drawn.subplots_adjust(left=left / width, right=1 - beside / width, top=1 - 0.6 / height, bottom=(below + 0.3) / height,
                           wspace=0.06, hspace=0.4)
     if handles:
         drawn.legend(handles.values(), handles.keys(), loc="upper left", bbox_to_anchor=(1 - (beside - 0.02) / width, 1 - 0.55 / height))
@@ -97,11 +98,11 @@ def _samples(row, prefix):
     return sum(table.number(row, column) or 0 for column in COUNTS[prefix])
 
 
-def _curve(ax, line):
+def _curve(ax, line, shade):
     shown = [(at, values, median) for at, values, median in zip(line.xs, line.samples, line.medians()) if values]
     xs = [at for at, _, _ in shown]
     ax.fill_between(xs, [min(values) for _, values, _ in shown], [max(values) for _, values, _ in shown],
-                    color=line.look["color"], alpha=0.2, linewidth=0)
+                    color=line.look["color"], alpha=shade, linewidth=0)
     ax.plot(xs, [median for _, _, median in shown], label=line.label, **line.look)
 
 
@@ -118,8 +119,9 @@ def _source(spec, prefix, experiment):
 
 def _published(ax, line, source):
     """The publication's percentiles of the series: its machine is another, the shape can be compared."""
-    if source and line.label in source.values:
-        ax.plot([_slower(float(word)) for word in source.at], source.values[line.label], color=line.look["color"],
+    name = line.label.removesuffix(" " + series.UNSOUND)
+    if source and name in source.values:
+        ax.plot([_slower(float(word)) for word in source.at], source.values[name], color=line.look["color"],
                 marker=line.look["marker"], markerfacecolor="white", markersize=7, linestyle=(0, (1, 2)), linewidth=0.8)
 
 

@@ -47,7 +47,8 @@ def panels(rows, columns):
 
 def _title(column, word):
     """A name tells what it is of, a number does not."""
-    return word if isinstance(_number_or_word(word), str) else f"{column.replace('_', ' ')} {word}"
+    value = _number_or_word(word)
+    return word if isinstance(value, str) else f"{column.replace('_', ' ')} {style.number(value)}"
 
 
 def schemes(rows, names):

@@ -31,16 +31,16 @@ SCHEMES = {
     "nbr": ("#661100", "*"),
     "nbr_plus": ("#aa3377", "H"),
 }
-# Blocks differ in how a reader and a writer of an element get along, which for most of them is in the structure. What is left
-# of plain markers that are filled is stars.
+# Blocks differ in how readers and writers of an element get along, which for most of them is in the structure: locks are pink,
+# readers that write nothing green. What is left of plain markers that are filled is stars.
 BLOCKS = {
-    "rwlock_block": ("#882255", (4, 1, 0)),
-    "pthread_rwlock_block": ("#cc6677", (5, 0, 180)),
-    "mutex_block": ("#661100", (3, 1, 90)),
-    "seqlock_block": ("#117733", (3, 1, 0)),
-    "left_right_block": ("#999933", (4, 1, 45)),
-    "arc_swap_block": ("#ee7733", (6, 1, 0)),
-    "locked_swap_block": ("#44aa99", (3, 1, 180)),
+    "rwlock_block": ("#c51b7d", (4, 1, 0)),
+    "pthread_rwlock_block": ("#e9a3c9", (5, 0, 180)),
+    "mutex_block": ("#8e0152", (3, 1, 90)),
+    "seqlock_block": ("#a1d76a", (3, 1, 0)),
+    "left_right_block": ("#4d9221", (4, 1, 45)),
+    "arc_swap_block": ("#bf812d", (6, 1, 0)),
+    "locked_swap_block": ("#9e9ac8", (3, 1, 180)),
     "plain_block": ("#aaaaaa", (8, 1, 0)),
 }
 # The block whose variants are reclaimers.

@@ -48,6 +48,19 @@ def test_threads_may_be_named_by_the_machine():
     assert judged("a[threads=all]", "> 1", samples).reason == "a[threads=all]: not measured in this sweep"
 
 
+def test_readers_may_be_named_by_the_machine_as_threads_are():
+    rows = [{"series": "a", "trial": f"readers={readers} write-rate={rate}", "readers": str(readers), "threads": str(readers + 1),
+             "status": "ok", "units": "4", "sockets": "2", "write_rate": rate, "reads_per_s": str(readers * 10)}
+            for readers in (1, 2, 4, 50) for rate in ("1e+06", "500")]
+    for word, found in (("all", 40), ("socket", 20), ("max", 500), ("min", 10)):
+        section = {"says": "s", "value": f"a[readers={word}, write_rate=1000000].reads_per_s", "holds": "> 1"}
+        assert claims.answer(claims.parse("c", section, "f"), rows, None)[0].value == found
+    # A set has no readers.
+    rows = [{**row, "readers": ""} for row in rows]
+    section = {"says": "s", "value": "a[readers=all].reads_per_s", "holds": "> 1"}
+    assert claims.answer(claims.parse("c", section, "f"), rows, None)[0].answer == "cannot be tested here"
+
+
 def test_quotients_of_columns_compare_what_each_node_costs():
     rows = [{"series": name, "trial": name, "status": "ok", "freed": str(freed), "alloc_flushes": str(flushes)}
             for name, freed, flushes in (("batch", 1000, 500), ("batch", 1010, 505), ("af", 4000, 400), ("af", 4040, 404))]
@@ -58,10 +71,10 @@ def test_quotients_of_columns_compare_what_each_node_costs():
 
 
 def test_instrumented_trials_tell_everything_but_speed():
-    columns = {"ops_per_s": "5", "p99_ns": "5", "epochs": "5"}
+    columns = {"ops_per_s": "5", "p99_ns": "5", "write_max_ns": "5", "write_late_p999_ns": "5", "epochs": "5"}
     rows = [{"series": "a", "trial": "t", "status": "ok", "trace": "", "time_free": "1", **columns},
             {"series": "a", "trial": "t", "status": "ok", "trace": "0.trace", "time_free": "0", **columns}]
-    assert [table.values(rows, column) for column in columns] == [[], [], [5, 5]]
+    assert [table.values(rows, column) for column in columns] == [[], [], [], [], [5, 5]]
 
 
 def test_claims_say_what_is_missing():

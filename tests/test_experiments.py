@@ -121,6 +121,41 @@ def test_figures_of_the_paper_in_one_call(tmp_path):
     assert "no figure" not in done.stdout and "(all files: " in done.stderr
 
 
+# Of the article on a read-mostly block: series with their structure, reclaimer and rates of replacements and appends.
+ARTICLE = {
+    "block-read-mostly": {("rwlock", "rwlock_block", "immediate", "500", "0"), ("swap", "swap_block", "ebr", "500", "0")},
+    "block-writer-off": {(name, structure, reclaimer, rate, "0") for rate in ("500", "0") for name, structure, reclaimer in (
+        ("rwlock", "rwlock_block", "immediate"), ("swap", "swap_block", "ebr"))},
+    "block-growing": {("swap", "swap_block", "ebr", "500", "0"), ("locked-swap", "locked_swap_block", "ebr", "500", "1.06")},
+    "block-alternatives": {("plain", "plain_block", "immediate", "0", "0"), ("locked-swap", "locked_swap_block", "ebr", "500", "0"),
+                           *((name, name.replace("-", "_") + "_block", "immediate", "500", "0") for name in (
+                               "left-right", "seqlock", "arc-swap", "rwlock", "pthread-rwlock", "mutex")),
+                           *(("swap", "swap_block", name, "500", "0") for name in ("leak", "ebr", "debra", "token_periodic"))},
+}
+
+
+@pytest.mark.parametrize("name", ARTICLE)
+def test_blocks_are_as_in_the_article(name):
+    planned = plan.make(experiment.load(os.path.join(ROOT, "experiments", name + ".ini")), Binary(FAKE))
+    assert not planned.left_out and len(planned.trials) == 5 * len(planned.points)
+    found = {(point.series, *(point.row[key] for key in ("structure", "reclaimer", "write_rate", "append_rate")))
+             for point in planned.points}
+    assert found == ARTICLE[name]
+    same = {"block": "16384", "yield": "scan", "warmup": "2", "seconds": "10", "allocator": "glibc"}
+    for point in planned.points:
+        assert {key: point.options[key] for key in same} == same and point.row["writers"] in ("0", "1")
+    assert {point.options["readers"] for point in planned.points} == {"50", point.row["units"]}
+
+
+def test_blocks_against_the_stand_in(tmp_path):
+    files = [path for path in EXPERIMENTS if os.path.basename(path).startswith("block-")]
+    assert len(files) == 6
+    done = run_fake(*files, "--quick", "--results", tmp_path, FAKE_UNITS="2")
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "no figure" not in done.stdout and re.search(r"swap-is-faster .* holds", done.stdout)
+    assert (tmp_path / "block-alternatives" / "writers.png").exists()
+
+
 def test_there_are_experiments():
     assert len(EXPERIMENTS) >= 2
     with pytest.raises(UserError):

@@ -13,9 +13,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [ROOT, os.path.join(ROOT, "scripts")]
 
 import plots  # noqa: E402
-from lib import experiment, tables, trace  # noqa: E402
+from lib import derived, experiment, tables, trace  # noqa: E402
 from lib.command import UserError  # noqa: E402
-from plots import bars, columns, garbage, lines, scaling, series, style, timeline, traces  # noqa: E402
+from plots import bars, columns, garbage, lines, percentiles, scaling, series, style, timeline, traces, variants  # noqa: E402
 
 SPEC = {"kind": "lines", "x": "threads", "y": "ops_per_s", "panels": "allocator", "source": "panel"}
 TABLE = {"kind": "scaling", "x": "threads", "y": "ops_per_s", "panels": "allocator", "baseline": "rwlock"}
@@ -138,10 +138,25 @@ def test_schemes_keep_their_look_and_none_is_taken_twice():
     assert style.look("ebr", "amortized:4")["linestyle"] == style.look("ebr", "amortized")["linestyle"] != "-"
 
 
+def test_blocks_look_like_their_structure_and_swap_like_its_reclaimer():
+    every = list(style.SCHEMES.values()) + list(style.BLOCKS.values())
+    assert len(set(every)) == len(every) and len({marker for _, marker in every}) == len(every)
+    assert len({colour for colour, _ in style.BLOCKS.values()} - {c for c, _ in style.SCHEMES.values()}) == len(style.BLOCKS)
+    row = {"reclaimer": "immediate", "policy": "batch", "block": "16384"}
+    looks = [style.look(style.scheme({**row, "structure": name}), "batch") for name in (*style.BLOCKS, "new_block", "newer_block")]
+    assert len({(look["color"], look["marker"]) for look in looks}) == len(looks)
+    assert style.scheme({**row, "structure": "swap_block", "reclaimer": "ebr"}) == "ebr"
+    # A set has no length of a block: its looks stay its reclaimer's.
+    assert style.scheme({**row, "structure": "new_block", "block": ""}) == "immediate"
+
+
 def test_axes_come_from_column_names_with_units():
     assert style.axis("ops_per_s", "M") == "M ops/s"
     assert style.axis("rss_peak_bytes", "M") == "rss peak in M bytes"
-    assert style.axis("p99_ns") == "p99 in ns"
+    assert style.axis("p99_ns") == "p99 in ns" and style.axis("write_p99_ns", "k") == "write p99 in µs"
+    assert [style.number(value) for value in (1, 50, 500, 1e4, 16384, 2 ** 20, 1e6, 1500)] == [
+        "1", "50", "500", "10 k", "16 Ki", "1 Mi", "1 M", "1500"]
+    assert [style.duration(ns) for ns in (7, 20000, 1.5e6, 2e9)] == ["7 ns", "20 µs", "1.5 ms", "2 s"]
     assert style.axis("threads") == "threads"
     assert style.scale(154.5e6) == (1e6, "M") and style.scale(0) == (1.0, "")
 
@@ -387,3 +402,165 @@ def test_a_figure_may_be_about_some_series(read_scaling):
     read_scaling.figures["throughput"]["series"] = "oak"
     with pytest.raises(UserError, match="oak"):
         plots.load(read_scaling)
+    read_scaling.figures["throughput"]["series"] = "olc[threads"
+    with pytest.raises(UserError, match="NAME.COLUMN=WORD."):
+        plots.load(read_scaling)
+    some = plots.rows_of({"series": "olc[threads=1,allocator=glibc] rwlock[threads=4]"}, rows)
+    assert {(row["series"], row["threads"], row["allocator"]) for row in some} == {
+        ("olc", "1", "glibc"), ("rwlock", "4", "glibc"), ("rwlock", "4", "jemalloc")}
+    read_scaling.figures["throughput"]["series"] = "olc[colour=red]"
+    with pytest.raises(UserError, match="found colour"):
+        plots.rehearse(read_scaling, rows)
+
+
+@pytest.fixture(name="blocks")
+def make_blocks():
+    found = experiment.load(os.path.join(ROOT, "experiments", "block-read-mostly.ini"))
+    found.series = {"plain": {}, **found.series}
+    return found
+
+
+PERCENTS = {"p50": 1, "p95": 2, "p99": 4, "p999": 9, "p9999": 30}
+
+
+def block_rows(**changes):
+    """plain, rwlock, and swap under two reclaimers, with 2 and 50 readers, 3 repeats; percentiles at multiples of the median."""
+    rows = []
+    for name, structure, reclaimer, scan in (("plain", "plain_block", "immediate", 16000), ("swap", "swap_block", "ebr", 20000),
+                                             ("swap", "swap_block", "debra", 25000), ("rwlock", "rwlock_block", "immediate", 2e5)):
+        for readers in ("2", "50"):
+            for repeat in range(3):
+                scan_ns, write_ns = scan * (1 + repeat / 100), 5e4 * (1 + repeat)
+                rows.append({"series": name, "trial": f"readers={readers} {reclaimer}", "status": "ok", "structure": structure,
+                             "reclaimer": reclaimer, "policy": "batch", "block": "16384", "readers": readers, "sound": "1",
+                             "trace": "", "fence": "full", "repeat_index": str(repeat), "reads_per_s": str(2e9 / scan_ns),
+                             "latency_samples": "50000" if name != "rwlock" else "5000", "writes": "500", "appends": "0",
+                             **{f"{percent}_ns": str(scan_ns * times) for percent, times in PERCENTS.items()},
+                             **{f"write_{percent}_ns": str(write_ns * times) for percent, times in PERCENTS.items()}})
+    for row in rows:
+        for column, change in changes.items():
+            row[column] = change(row)
+    return rows
+
+
+CURVES = {"kind": "percentiles", "panels": "readers", "source": "latency"}
+
+
+def curve_of(drawn, label):
+    (found,) = [line for line in drawn.axes[0].get_lines() if line.get_label() == label]
+    return [round(x) for x in found.get_xdata()], [round(y) for y in found.get_ydata()]
+
+
+def test_percentiles_are_medians_over_repeats_as_far_as_there_are_samples(blocks):
+    with style.styled():
+        drawn = percentiles.draw(block_rows(), CURVES, blocks, ["a note"])
+    assert [ax.get_title() for ax in drawn.axes] == ["readers 2", "readers 50"]
+    assert drawn.axes[0].get_xscale() == drawn.axes[0].get_yscale() == "log"
+    times = list(PERCENTS.values())
+    assert curve_of(drawn, "swap ebr") == ([2, 20, 100, 1000, 10000], [20200 * t for t in times])
+    # 5,000 samples cannot tell the 99.99th percentile.
+    assert curve_of(drawn, "rwlock") == ([2, 20, 100, 1000], [202000 * t for t in times[:4]])
+    band = drawn.axes[0].collections[0].get_paths()[0].get_extents()
+    assert (round(band.y0), round(band.y1)) == (16000, 16000 * 1.02 * 30)
+    words = words_of(drawn)
+    assert any("n = 3" in word and "a note" in word and "hollow: article" in word for word in words)
+    assert "99.99" in words and "service time" in words
+
+
+def test_percentiles_of_the_article_are_hollow_markers_in_the_colour_of_the_series(blocks):
+    one = [row for row in block_rows() if row["reclaimer"] != "debra"]
+    with style.styled():
+        drawn = percentiles.draw(one, CURVES, blocks, [])
+    for ax in drawn.axes:
+        hollow = {line.get_color(): line for line in ax.get_lines() if line.get_markerfacecolor() == "white"}
+        assert set(hollow) == {style.BLOCKS["rwlock_block"][0], style.SCHEMES["ebr"][0]}
+        assert hollow[style.SCHEMES["ebr"][0]].get_ydata().tolist() == [22400, 49800, 242000]
+    for wrong in ({"source": "throughput"}, {"prefix": "write"}, {"prefix": "oak"}):
+        with pytest.raises(UserError, match="block-read-mostly"):
+            percentiles.draw(one, {**CURVES, **wrong}, blocks, [])
+
+
+def test_percentiles_of_writes_need_samples_of_writes(blocks):
+    with style.styled():
+        drawn = percentiles.draw(block_rows(), {"kind": "percentiles", "prefix": "write", "panels": "readers"}, blocks, [])
+    # 500 writes: up to the 99th.
+    assert curve_of(drawn, "rwlock") == ([2, 20, 100], [100000, 200000, 400000])
+    assert "response time of writes" in words_of(drawn)
+
+
+def test_a_panel_of_percentiles_has_one_point_of_a_series(blocks):
+    with pytest.raises(UserError, match="wanted one point for plain in a panel, found 2"):
+        percentiles.draw(block_rows(), {"kind": "percentiles"}, blocks, [])
+    with pytest.raises(UserError, match="wanted one point for plain in a panel, found 2"):
+        variants.draw(block_rows(), {"kind": "variants", "y": "reads_per_s"}, blocks, [])
+
+
+def failing(column):
+    def change(row):
+        failed = row["series"] == "rwlock" and row["readers"] == "50"
+        return {"status": "timeout" if failed else "ok"}.get(column, "" if failed else row[column])
+    return change
+
+
+def test_variants_are_bars_with_names_values_and_ratios(blocks):
+    rows = block_rows(status=failing("status"), reads_per_s=failing("reads_per_s"))
+    with style.styled():
+        drawn = variants.draw(rows, {"kind": "variants", "y": "reads_per_s", "panels": "readers", "baseline": "plain"}, blocks, [])
+    left, right = drawn.axes
+    assert [label.get_text() for label in left.get_yticklabels()] == ["plain", "rwlock", "swap debra", "swap ebr"]
+    assert [round(bar.get_width(), 1) for bars_ in left.containers for bar in bars_] == [123.8, 9.9, 79.2, 99.0]
+    assert len(right.containers) == 3
+    words = words_of(drawn)
+    assert "99  0.80×" in words and "failed" in words and any("rwlock at readers 50: 3 of 3 timeout" in word for word in words)
+    assert len({bar.get_facecolor() for bars_ in left.containers for bar in bars_}) == 4
+    with style.styled():
+        drawn = variants.draw(rows, {"kind": "variants", "y": "reads_per_s", "panels": "readers", "log": "yes"}, blocks, [])
+    assert drawn.axes[0].get_xscale() == "log" and not any("×" in word for word in words_of(drawn))
+
+
+def test_a_group_for_each_number_of_readers_and_a_bar_for_each_variant(blocks):
+    with style.styled():
+        drawn = bars.draw([row for row in block_rows() if row["reclaimer"] != "debra"],
+                          {"kind": "bars", "x": "readers", "y": "reads_per_s", "source": "panel"}, blocks, [])
+    ours, article = drawn.axes
+    assert [label.get_text() for label in ours.get_xticklabels()] == ["2", "50"] and len(heights(ours)) == 6
+    assert [label.get_text() for label in article.get_xticklabels()] == ["50"] and heights(article) == [15.93, 229.07]
+    assert article.get_title() == "article"
+
+
+def test_sweeps_may_be_on_logarithmic_axes(blocks):
+    rows = block_rows(block=lambda row: {"2": "256", "50": "1048576"}[row["readers"]])
+    with style.styled():
+        drawn = lines.draw(rows, {"kind": "lines", "x": "block", "y": "reads_per_s", "log": "x y"}, blocks, [])
+        plain = lines.draw(rows, {"kind": "lines", "x": "block", "y": "reads_per_s"}, blocks, [])
+    (ax,) = drawn.axes
+    assert ax.get_xscale() == ax.get_yscale() == "log" and plain.axes[0].get_xscale() == "linear"
+    assert {label.get_text() for label in ax.get_xticklabels()} == {"256", "1 Mi"}
+    assert {line.get_label() for line in ax.get_lines()} >= {"plain", "swap ebr", "swap debra", "rwlock"}
+
+
+def test_panels_may_be_of_several_columns():
+    rows = block_rows(write_rate=lambda row: "1e+06" if row["reclaimer"] == "ebr" else "500")
+    assert [(title, len(part)) for title, part in series.panels(rows, "readers write_rate")] == [
+        ("readers 2, write rate 500", 9), ("readers 2, write rate 1 M", 3), ("readers 50, write rate 500", 9),
+        ("readers 50, write rate 1 M", 3)]
+    assert [title for title, _ in series.panels(rows, "reclaimer")] == ["debra", "ebr", "immediate"]
+    assert series.panels(rows, None) == [("", rows)] and series.panels([], "readers") == [("", [])]
+
+
+def test_figures_of_blocks_have_the_same_bytes_in_any_order(blocks, tmp_path):
+    rows = block_rows()
+    for turn in ("1", "2"):
+        with style.styled():
+            for name, kind, spec in (("curves", percentiles, CURVES),
+                                     ("variants", variants, {"kind": "variants", "y": "reads_per_s", "panels": "readers"})):
+                style.save(kind.draw(rows, spec, blocks, []), str(tmp_path / (name + turn)))
+        rows = rows[::-1]
+    for name in ("curves", "variants"):
+        for suffix in (".png", ".svg"):
+            assert (tmp_path / (name + "1" + suffix)).read_bytes() == (tmp_path / (name + "2" + suffix)).read_bytes()
+
+
+def test_elements_a_second_are_derived_from_scans():
+    rows = derived.fill([{**block_rows()[0], "reads_per_s": "1000"}, {"status": "ok", "reads_per_s": "", "block": "16384"}, {"status": "ok"}])
+    assert [row["elements_per_s"] for row in rows] == ["1.6384e+07", "", ""]

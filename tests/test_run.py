@@ -147,6 +147,69 @@ def test_threads_beyond_the_units_need_the_files_permission(site):
     assert both == {"1": None, "16": "yes"}
 
 
+BLOCKS = """
+[experiment]
+question = Does it lock?
+expected = Yes.
+
+[all]
+readers = 1 2 50 all
+write-rate = 500 1000000
+policy = batch
+
+[rwlock]
+structure = rwlock_block
+reclaimer = immediate
+
+[swap]
+structure = swap_block
+reclaimer = every
+
+[figure latency]
+kind = percentiles
+panels = readers write_rate
+
+[claim faster]
+says = swap is faster
+value = swap[reclaimer=ebr, readers=all, write_rate=1000000].reads_per_s / rwlock[readers=all, write_rate=1000000].reads_per_s
+holds = > 1
+"""
+
+
+def test_readers_take_the_words_of_threads_and_writers_do_not_count(site):
+    site.file.write_text(BLOCKS)
+    planned = site.plan()
+    # 4 units: `all` is 4, and a writer beside 4 readers needs no permission.
+    assert {point.options["readers"] for point in planned.points} == {"1", "2", "4"}
+    assert planned.left_out == ["50 readers: this machine lets us have 4 processing units"]
+    assert all("oversubscribe" not in point.options and "threads" not in point.options for point in planned.points)
+    site.replace("readers = 1 2 50 all", "readers = 50 all\noversubscribe = yes")
+    both = {point.options["readers"]: point.options.get("oversubscribe") for point in site.plan().points}
+    assert both == {"50": "yes", "4": None}
+    site.replace("readers = 50 all\noversubscribe = yes", "readers = 50")
+    done = site.run()
+    assert done.returncode == 2 and "found none (50 readers: this machine lets us have 4 processing units)" in done.stderr
+
+
+def test_every_reclaimer_is_each_that_the_driver_has_for_the_structure(site):
+    site.file.write_text(BLOCKS)
+    seen = {(point.series, point.options["reclaimer"]) for point in site.plan().points}
+    assert seen == {("rwlock", "immediate")} | {("swap", name) for name in ("leak", "ebr", "debra", "token_periodic")}
+    site.replace("structure = rwlock_block\nreclaimer = immediate", "structure = oak\nreclaimer = every")
+    done = site.run()
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "runs oak with batch, found none" in done.stderr
+
+
+def test_blocks_are_run_drawn_and_answered(site):
+    site.file.write_text(BLOCKS)
+    done = site.run()
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"faster +1[34]\S* .* holds", done.stdout) and "no figure" not in done.stdout
+    # As the driver prints a rate and as a file does are one number.
+    assert {row["write_rate"] for row in site.rows()} == {"500", "1e+06"}
+    assert (site.out / "latency.png").exists()
+
+
 def test_a_run_leaves_rows_machine_figures_and_a_report_that_stands_alone(site):
     done = site.run("--quick")
     assert done.returncode == 0, done.stderr

@@ -136,7 +136,7 @@ def select(term, rows, group):
         elif column in COUNTED and word in SHAPES:
             found = [row for row in found if row[column] and SHAPES[word](row, column)]
         else:
-            found = [row for row in found if row[column] == word]
+            found = [row for row in found if table.same(row[column], word)]
     points = {row["trial"] for row in found}
     if len(points) > 1:
         raise UserError(f"wanted one point for '{term.text}', found {len(points)} ({'; '.join(sorted(points)[:2])}; ...): "
