@@ -102,8 +102,6 @@ def _groups(ax, found, divisor, log):
     width = GROUP / max(len(found), 1)
     if log:
         ax.set_yscale("log")
-        for each in (ax.yaxis.set_major_formatter, ax.yaxis.set_minor_formatter):
-            each(style.decades())
     for place, line in enumerate(found):
         at = [xs.index(value) + (place + 0.5) * width - GROUP / 2 for value in line.xs]
         medians = [median / divisor for median in line.medians()]
@@ -130,5 +128,6 @@ def _limits(ax, top, every, divisor, log):
     if log and positive:
         # A bar on a logarithmic axis has no natural foot: a decade's fraction below the smallest sample, the same everywhere.
         ax.set_ylim(min(positive) / 2, 1.3 * top)
+        style.decades(ax.yaxis)
     elif not log:
         ax.set_ylim(0, 1.08 * top)

@@ -25,7 +25,10 @@ def draw(rows, spec, experiment, notes):
     smallest, largest = min((value for value in samples if value > 0), default=1), max(samples, default=1)
     log = spec.get("log", "").split()
     source = experiment.source if spec.get("source") == "panel" else None
-    divisor, prefix = style.scale(largest)
+    divisor, prefix, name, spoken = *style.scale(largest), y, "{:g}".format
+    if "y" in log and y.endswith("_ns"):
+        # Over decades no one unit is right for all.
+        divisor, prefix, name, spoken = 1, "", y.removesuffix("_ns"), style.duration
 
     notes = series.notes([line for _, found in divided for line in found], rows, (x, y, column), notes)
     count = len(divided) + bool(source)
@@ -37,7 +40,7 @@ def draw(rows, spec, experiment, notes):
     axes = drawn.subplots(down, across, squeeze=False).flat
     for place, (ax, (title, found)) in enumerate(zip(axes, divided)):
         ax.set_title(title)
-        _heights(ax, smallest / divisor, largest / divisor, "y" in log)
+        _heights(ax, smallest / divisor, largest / divisor, "y" in log, spoken)
         ax.tick_params(labelleft=place % across == 0, which="both")
         for line in found:
             _line(ax, line, divisor)
@@ -47,7 +50,7 @@ def draw(rows, spec, experiment, notes):
     for spare in list(axes)[count:]:
         spare.set_visible(False)
     for first in range(0, count, across):
-        axes[first].set_ylabel(style.axis(y, prefix))
+        axes[first].set_ylabel(style.axis(name, prefix))
     handles = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels())}
     drawn.suptitle(series.title(spec, experiment), fontsize=10, y=1 - 0.08 / height, va="top", wrap=True)
     drawn.legend(handles.values(), handles.keys(), ncols=len(handles), loc="upper center",
@@ -88,12 +91,11 @@ def _source(ax, source, divided, divisor, experiment):
     _ticks(ax, xs, source.x, False)
 
 
-def _heights(ax, smallest, largest, log):
+def _heights(ax, smallest, largest, log, spoken):
     if log:
         ax.set_yscale("log", nonpositive="mask")
         ax.set_ylim(smallest / 1.5, 1.5 * largest)
-        for each in (ax.yaxis.set_major_formatter, ax.yaxis.set_minor_formatter):
-            each(style.decades())
+        style.decades(ax.yaxis, spoken)
     else:
         ax.set_ylim(0, 1.05 * largest)
 

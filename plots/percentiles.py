@@ -34,11 +34,9 @@ def draw(rows, spec, experiment, notes):
     columns = _columns(rows, prefix)
     panels = [(title, _lines(part, columns, prefix, experiment.series)) for title, part in series.panels(rows, column)]
     every = [line for _, found in panels for line in found]
-    counted = series.sample_note(every, "lines: medians; bands", "the range over repeats")
-    notes = [counted, "a line ends where no more than a sample of a trial is slower"] + series.failure_notes(
-        rows, None, next(iter(columns), ""), column) + ([f"hollow: {source.label}"] if source else []) + notes
-    notes = notes[:series.NOTES_SHOWN]
-
+    first = ([f"hollow: {source.label}"] if source else []) + ["a line ends where no more than one sample of a trial is slower"]
+    notes = series.notes(every, rows, (None, next(iter(columns), ""), column), first + notes, "lines: medians; bands",
+                         "the range over repeats")
     across = min(len(panels), 4)
     down = -(-len(panels) // across)
     below = 0.35 + 0.17 * len(notes)
@@ -57,12 +55,14 @@ def draw(rows, spec, experiment, notes):
         _axis(ax, columns)
         if place % across == 0:
             ax.set_ylabel(NAMES[prefix])
+    # Panels share the axis, whose limits are those of the last curve.
+    style.decades(axes[0].yaxis, style.duration)
     for spare in axes[len(panels):]:
         spare.set_visible(False)
     handles = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels())}
     drawn.suptitle(series.title(spec, experiment), fontsize=10, y=1 - 0.08 / height, va="top", wrap=True)
     drawn.subplots_adjust(left=left / width, right=1 - beside / width, top=1 - 0.6 / height, bottom=(below + 0.3) / height,
-                          wspace=0.06, hspace=0.4)
+                          wspace=0.1, hspace=0.4)
     if handles:
         drawn.legend(handles.values(), handles.keys(), loc="upper left", bbox_to_anchor=(1 - (beside - 0.02) / width, 1 - 0.55 / height))
     drawn.text(0.01, 0.06 / height, "\n".join(notes), fontsize=7, va="bottom", linespacing=1.4)
@@ -131,6 +131,4 @@ def _axis(ax, columns):
     ax.set_xticks([_slower(percent) for percent in LABELLED], [f"{percent:g}" for percent in LABELLED])
     ax.xaxis.set_minor_locator(ticker.NullLocator())
     ax.set_xlim(_slower(min(columns.values(), default=50)) / 1.3, _slower(max(columns.values(), default=99.99)) * 1.3)
-    for each in (ax.yaxis.set_major_formatter, ax.yaxis.set_minor_formatter):
-        each(style.decades(style.duration))
     ax.set_xlabel("percentile (%)")

@@ -94,7 +94,10 @@ def _number_or_word(text):
         return text
 
 
-def sample_note(found, drawn, what="all samples and their range"):
+SPREAD = "all samples and their range"
+
+
+def sample_note(found, drawn, what=SPREAD):
     """How many samples stand behind a point."""
     counts = sorted({len(values) for line in found for values in line.samples if values})
     if not counts:
@@ -106,9 +109,9 @@ def sample_note(found, drawn, what="all samples and their range"):
 NOTES_SHOWN = 8
 
 
-def notes(found, rows, axes, more, drawn="lines: medians; dots and bars"):
+def notes(found, rows, axes, more, drawn="lines: medians; dots and bars", what=SPREAD):
     """The lines below a figure of `found` over axes (x, y, panel column or None): samples, failures, `more`; not too many."""
-    shown = [sample_note(found, drawn)] + failure_notes(rows, *axes) + more
+    shown = [sample_note(found, drawn, what)] + failure_notes(rows, *axes) + more
     if len(shown) > NOTES_SHOWN:
         return shown[:NOTES_SHOWN] + [f"and {len(shown) - NOTES_SHOWN} more: see report.html"]
     return shown

@@ -138,9 +138,13 @@ def number(value):
     return f"{value:g}"
 
 
-def decades(spoken="{:g}".format):
-    """Ticks of a logarithmic axis: labels at 1, 2, 5, 10 ... do not run into each other."""
-    return ticker.FuncFormatter(lambda value, _: spoken(value) if _leading(value) in (1, 2, 5) else "")
+def decades(axis_, spoken="{:g}".format):
+    """Labels of a logarithmic axis, set after its limits: at 1, 2, 5, 10 ... over a few decades, at 1, 10 ... over many, so that they
+    do not run into each other."""
+    low, high = axis_.get_view_interval()
+    labelled = (1, 2, 5) if high <= 3000 * low else (1,)
+    for each in (axis_.set_major_formatter, axis_.set_minor_formatter):
+        each(ticker.FuncFormatter(lambda value, _: spoken(value) if _leading(value) in labelled else ""))
 
 
 def _leading(value):

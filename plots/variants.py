@@ -22,11 +22,11 @@ def draw(rows, spec, experiment, notes):
     every = [line for _, found in panels for line in found]
     samples = [value for line in every for values in line.samples for value in values]
     divisor, prefix = style.scale(max(samples, default=1))
-    notes = ([series.sample_note(every, "bars: medians; whiskers and dots")] + series.failure_notes(rows, None, y, column)
-             + ([f"×: median over that of {spec['baseline']}"] if "baseline" in spec else []) + notes)[:series.NOTES_SHOWN]
+    ratios = [f"×: median over that of {spec['baseline']}"] if "baseline" in spec else []
+    notes = series.notes(every, rows, (None, y, column), ratios + notes, "bars: medians; whiskers and dots")
 
     labels = max((len(line.label) for line in every), default=0)
-    left, below = 0.25 + 0.075 * labels, 0.3 + 0.17 * len(notes)
+    left, below = 0.25 + 0.068 * labels, 0.3 + 0.17 * len(notes)
     bars = max(len(found) for _, found in panels)
     width, height = max(left + 3.4 * len(panels) + 0.15, 6.0), 1.1 + 0.24 * bars + below
     drawn = style.canvas(width, height)
@@ -83,7 +83,6 @@ def _limits(ax, positive, log):
         ax.set_xscale("log")
         low, high = min(positive) / 2, max(positive)
         ax.set_xlim(low, high * (high / low) ** 0.25)
-        for each in (ax.xaxis.set_major_formatter, ax.xaxis.set_minor_formatter):
-            each(style.decades())
+        style.decades(ax.xaxis)
     else:
         ax.set_xlim(0, 1.3 * max(positive, default=1))

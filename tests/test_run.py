@@ -165,6 +165,10 @@ reclaimer = immediate
 structure = swap_block
 reclaimer = every
 
+[quick]
+repeats = 3
+readers = all
+
 [figure latency]
 kind = percentiles
 panels = readers write_rate
@@ -202,7 +206,7 @@ def test_every_reclaimer_is_each_that_the_driver_has_for_the_structure(site):
 
 def test_blocks_are_run_drawn_and_answered(site):
     site.file.write_text(BLOCKS)
-    done = site.run()
+    done = site.run("--quick")
     assert done.returncode == 0, done.stderr
     assert re.search(r"faster +1[34]\S* .* holds", done.stdout) and "no figure" not in done.stdout
     # As the driver prints a rate and as a file does are one number.
