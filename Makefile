@@ -33,6 +33,9 @@ OPTIMISE_check     := -O2 -DCHECK=1
 OPTIMISE_asan      := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 OPTIMISE_tsan      := -O1 -fsanitize=thread -Wno-error=tsan
 OPTIMISE  = $(OPTIMISE_$(VARIANT))
+ifeq ($(OPTIMISE),)
+$(error wanted VARIANT=optimised, check, asan or tsan, found '$(VARIANT)': correct it)
+endif
 CFLAGS   ?= -g
 ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE $(OPTIMISE) $(TARGET) $(WARNINGS) $(CFLAGS) $(EXTRA_CFLAGS)
 INCLUDES  := -Iharness -Iallocators -Istructures -Ireclaimers -Ireclaimers/policies

@@ -23,7 +23,8 @@ static void loop_prefill(struct worker *w)
 
 /* ---- readers ---- */
 
-/* The least of the counts that each writer last completed: (2) reads what (1) published after the write. */
+/* The least of the counts that each writer last completed, 0 as long as one has completed none: (2) reads what (1) published
+ * after the write. */
 inlined uint64_t least_completed(const struct trial *trial)
 {
     const struct workload *load = &trial->workload;
@@ -47,8 +48,7 @@ static noinline void note_reader_end(struct trial *trial)
 {
     if (fetch_add_acq_rel(&trial->reading, -1u) != 1)
         return;
-    store_relaxed(&trial->stop, true);
-    sleeper_stop(&trial->sleeper);
+    trial_stop(trial);
 }
 
 static noinline void run_reader(struct worker *w)
@@ -114,11 +114,58 @@ static void write_once(struct worker *w, enum operation operation, uint64_t elem
 static bool wait_for(struct worker *w, uint64_t due_ns)
 {
     if (clock_ns() >= due_ns)
-        return !load_relaxed(&w->trial->stop);
+        return !load_acquire(&w->trial->stop);
     smr_offline(w->smr);
     bool go = sleeper_until(&w->trial->sleeper, due_ns);
     smr_online(w->smr);
     return go;
+}
+
+/* Which operation comes next. Those that are overdue take turns: the one that is further behind would never let the other
+ * one come. */
+inlined enum operation choose_paced(const struct schedule *schedules, enum operation last)
+{
+    uint64_t now = clock_ns(), replace = schedule_due(&schedules[0]), append = schedule_due(&schedules[1]);
+    if (replace <= now && append <= now)
+        return last == OP_REPLACE ? OP_APPEND : OP_REPLACE;
+    return append < replace ? OP_APPEND : OP_REPLACE;
+}
+
+/* What was due and has not been done has waited so long at least. Beyond a hundred thousand, one stands for several. */
+static void note_undone(struct worker *w, const struct schedule *s, uint64_t wanted, uint64_t end_ns)
+{
+    struct schedule undone = *s;
+    uint64_t stride = wanted > s->next ? 1 + (wanted - s->next) / 100000 : 1;
+    for (; w->histogram && undone.next < wanted; undone.next += stride) {
+        uint64_t due = schedule_due(&undone), waited = due < end_ns ? end_ns - due : 0;
+        uint64_t times = wanted - undone.next < stride ? wanted - undone.next : stride;
+        histogram_add_many(w->late, waited, times);
+        histogram_add_many(w->histogram, waited, times);
+    }
+}
+
+static void write_until_stopped(struct worker *w, struct schedule *schedules, struct tally *tally)
+{
+    const struct workload *load = &w->trial->workload;
+    for (enum operation operation = OP_APPEND;;) {
+        operation = choose_paced(schedules, operation);
+        struct schedule *schedule = &schedules[operation == OP_APPEND];
+        uint64_t due = schedule_due(schedule);
+        if (!wait_for(w, due))
+            break;
+        uint64_t begin = clock_ns();
+        write_once(w, operation, load->elements + w->appended);
+        uint64_t end = clock_ns();
+        w->appended += operation == OP_APPEND;
+        schedule->next++;
+        tally->done[operation]++;
+        if (w->histogram) {
+            histogram_add(w->late, begin - due);
+            histogram_add(w->histogram, end - due);
+        }
+        if (w->published)
+            sampler_publish(w, 0);
+    }
 }
 
 static noinline void run_writer(struct worker *w)
@@ -127,31 +174,17 @@ static noinline void run_writer(struct worker *w)
     struct tally tally = {.begin_ns = clock_ns()};
     unsigned writer = w->index - load->readers;
     struct schedule schedules[] = {
-        schedule_of(load->write_rate, load->writers, writer, tally.begin_ns),
-        schedule_of(writer == 0 ? load->append_rate : 0, 1, 0, tally.begin_ns),
+        schedule_of(load->write_rate, load->writers, writer, w->trial->window_ns),
+        schedule_of(writer == 0 ? load->append_rate : 0, 1, 0, w->trial->window_ns),
     };
     sleeper_be_punctual();
-    for (;;) {
-        bool appends = schedule_due(&schedules[1]) < schedule_due(&schedules[0]);
-        enum operation operation = appends ? OP_APPEND : OP_REPLACE;
-        uint64_t due = schedule_due(&schedules[appends]);
-        if (!wait_for(w, due))
-            break;
-        uint64_t begin = clock_ns();
-        write_once(w, operation, load->elements + w->appended);
-        w->appended += appends;
-        schedules[appends].next++;
-        tally.done[operation]++;
-        if (w->histogram) {
-            histogram_add(w->late, begin - due);
-            histogram_add(w->histogram, clock_ns() - due);
-        }
-        if (w->published)
-            sampler_publish(w, 0);
-    }
+    write_until_stopped(w, schedules, &tally);
     tally.end_ns = clock_ns();
-    tally.wanted[OP_REPLACE] = schedule_wanted(&schedules[0], tally.end_ns);
-    tally.wanted[OP_APPEND] = schedule_wanted(&schedules[1], tally.end_ns);
+    for (int i = 0; i < 2; i++) {
+        uint64_t stopped = load_acquire(&w->trial->stopped_ns), wanted = schedule_wanted(&schedules[i], stopped);
+        note_undone(w, &schedules[i], wanted, stopped);
+        tally.wanted[i ? OP_APPEND : OP_REPLACE] = wanted;
+    }
     w->tally = tally;
 }
 #endif

@@ -5,6 +5,8 @@
 #define RB_COMBO_H
 
 #include "account.h"
+#include "atomics.h"
+#include "clock.h"
 #include "histogram.h"
 #include "keys.h"
 #include "policy.h"
@@ -82,10 +84,12 @@ struct trial {
     struct worker *workers;  /* smr_parameters.threads of them */
     struct smr_shared *smr;
     struct ds *ds;
-    struct sleeper sleeper;       /* of paced workers */
-    _Atomic unsigned begun;       /* threads that have begun the window */
-    _Atomic unsigned reading;     /* readers of a block that have not ended it */
-    _Atomic uint64_t first_epoch; /* when the last of them did */
+    uint64_t window_ns;                     /* when the window was opened: from here paced operations are due */
+    _Atomic uint64_t stopped_ns;            /* when `stop` was set */
+    _Atomic unsigned begun;                 /* threads that have begun the window */
+    _Atomic unsigned reading;               /* readers of a block that have not ended it */
+    _Atomic uint64_t first_epoch;           /* when the last of them did */
+    line_pair_align struct sleeper sleeper; /* of paced workers; they write to it, and readers to nothing here */
 };
 
 struct combo {
@@ -112,6 +116,14 @@ struct combo {
     uint64_t (*epoch)(struct trial *); /* the sampler also calls it while they run */
     void (*destroy)(struct trial *);
 };
+
+/* Ends the window for those that run and for those that sleep. Who has seen `stop`, or was woken, sees stopped_ns. */
+static inline unused void trial_stop(struct trial *trial)
+{
+    store_release(&trial->stopped_ns, clock_ns());
+    store_release(&trial->stop, true);
+    sleeper_stop(&trial->sleeper);
+}
 
 extern const struct combo *const __start_combos[];
 extern const struct combo *const __stop_combos[];

@@ -49,6 +49,14 @@ inlined void histogram_add(struct histogram *histogram, uint64_t value)
         histogram->max = value;
 }
 
+static inline void histogram_add_many(struct histogram *histogram, uint64_t value, uint64_t times)
+{
+    histogram->buckets[histogram_bucket(value)] += times;
+    histogram->count += times;
+    if (times && value > histogram->max)
+        histogram->max = value;
+}
+
 static inline void histogram_merge(struct histogram *into, const struct histogram *from)
 {
     if (!from->count)

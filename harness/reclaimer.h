@@ -6,7 +6,7 @@
  *
  *   SMR_CAPS                   which of the promises below it keeps
  *   SMR_POLICY                 which policies make sense
- *   struct smr_header {...};   first member of every node; empty unless the scheme needs room (eras)
+ *   struct smr_header {...};   first member of every node that may be retired; empty unless the scheme needs room (eras)
  *   struct smr_shared {...};   one per trial, zeroed
  *   struct smr_thread { struct fp_thread fp; ... };    one per thread, zeroed
  *   smr_init(shared, parameters)      once, before any thread
@@ -26,13 +26,15 @@
  * called by structures, t being the calling thread:
  *
  *   smr_op_begin(t), smr_op_end(t)    around every operation. Between them, and only there, nodes may be dereferenced
- *   smr_checkpoint(t)                 a statement; where a restartable scheme (NBR) comes back to. Locals of the read
- *                                     phase are declared after it
+ *   smr_checkpoint(t)                 a statement; where a restartable scheme (NBR) comes back to, and where the read phase
+ *                                     begins: without it an operation has none. Locals of the read phase are declared
+ *                                     after it, and nothing that others see is changed in it
  *   link_word smr_protect(t, slot, link, owner)
  *                                     reads *link (with mark bits) with acquire order, and protects what it points to
  *                                     until the slot is used again or the operation ends. owner: the node that holds
  *                                     link. Pointer-based schemes publish, fence, and return only once the link has been
- *                                     read again unchanged. That protects the node if it was still reachable at that
+ *                                     read again unchanged. Publishing is a release: what was read under a slot's last
+ *                                     use is over before the slot says something else. That protects the node if it was still reachable at that
  *                                     moment: a structure whose unlinked nodes keep their links must have re-validated
  *                                     the owner (version unchanged, or the link itself unmarked) before it dereferences
  *   smr_move(t, to, from)             slot `to` protects what `from` protects too; to > from, so that a scan in ascending
@@ -65,6 +67,13 @@ typedef uintptr_t link_word;
 /* Which policies a reclaimer can feed. */
 #define SMR_POLICY_ANY  0
 #define SMR_POLICY_NONE 1 /* retires nothing to a policy: only `batch` is built, as the neutral one */
+
+/* A node that is never retired, so it has no header and no reclaimer has to know it; smr_discard gives it back. */
+inlined void *smr_alloc_unretired(struct fp_thread *fp, size_t bytes, size_t align)
+{
+    fp->account.allocated++;
+    return node_malloc(&fp->account, bytes, align);
+}
 
 /* What every scheme's smr_alloc, smr_discard come down to. */
 inlined void smr_discard_node(struct fp_thread *fp, void *node)

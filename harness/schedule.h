@@ -6,6 +6,8 @@
 
 #include "compiler.h"
 
+#include <math.h>
+
 struct schedule {
     double period_ns, phase;
     uint64_t begin_ns, next;
@@ -20,7 +22,8 @@ static inline struct schedule schedule_of(double rate, unsigned writers, unsigne
 /* UINT64_MAX: never. */
 inlined uint64_t schedule_due(const struct schedule *s)
 {
-    return s->period_ns > 0 ? s->begin_ns + (uint64_t)(((double)s->next + s->phase) * s->period_ns) : UINT64_MAX;
+    double after = s->period_ns > 0 ? ((double)s->next + s->phase) * s->period_ns : INFINITY;
+    return after < 9e18 ? s->begin_ns + (uint64_t)after : UINT64_MAX;
 }
 
 /* How many were due until end_ns. */

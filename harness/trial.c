@@ -80,12 +80,12 @@ static uint64_t run_window(struct stage *stage, double seconds, uint64_t ops)
     sleeper_reset(&stage->trial->sleeper);
     for (unsigned i = 0; i < readers; i++)
         stage->trial->workers[i].budget = ops ? ops / readers + (i < ops % readers) : UINT64_MAX;
+    stage->trial->window_ns = clock_ns();
     start_phase(stage, PHASE_WINDOW);
     if (!ops) {
         sleep_until(clock_ns() + (uint64_t)(seconds * 1e9));
-        store_relaxed(&stage->trial->stop, true);
-        stopped = clock_ns();
-        sleeper_stop(&stage->trial->sleeper);
+        trial_stop(stage->trial);
+        stopped = load_relaxed(&stage->trial->stopped_ns);
     }
     pthread_barrier_wait(&stage->barrier);
     return stopped;
@@ -234,19 +234,20 @@ static void note_times(const struct stage *stage, struct result *result, uint64_
     result->ops_slowest = UINT64_MAX;
     for (unsigned i = 0; i < stage->plan->threads; i++) {
         const struct tally *tally = &stage->trial->workers[i].tally;
-        if (i < stage->plan->readers)
+        /* Writers' own ends would make a short window of the readers longer. */
+        if (i < stage->plan->readers) {
             note_operations(tally, result);
-        if (tally->begin_ns < begin)
-            begin = tally->begin_ns;
-        if (tally->end_ns > end)
-            end = tally->end_ns;
+            begin = tally->begin_ns < begin ? tally->begin_ns : begin;
+            end = tally->end_ns > end ? tally->end_ns : end;
+        }
         if (stopped && tally->end_ns > stopped && tally->end_ns - stopped > result->stop_lag_ns)
             result->stop_lag_ns = tally->end_ns - stopped;
     }
     result->begin_ns = begin;
     result->end_ns = end;
     result->seconds = (double)(end - begin) / 1e9;
-    if (!stage->plan->options->ops && result->seconds > 1.05 * stage->plan->options->seconds)
+    double lag = (double)result->stop_lag_ns / 1e9, wanted = stage->plan->options->seconds;
+    if (stopped && (result->seconds > 1.05 * wanted || lag > 0.05 * wanted))
         flag(result, "overrun");
 }
 
@@ -265,11 +266,11 @@ static void merge_latencies(const struct stage *stage, struct result *result)
     }
 }
 
-/* More than 0.1 % of the paced operations that were due were not done; one of them may always be the last. */
-static bool missed(const struct totals *window, enum operation operation)
+/* More than 0.1 % of the paced operations that were due were not done; each writer may be at its last one. */
+static bool missed(const struct plan *plan, const struct totals *window, enum operation operation)
 {
     uint64_t wanted = window->wanted[operation];
-    return (double)window->done[operation] < 0.999 * (double)wanted - 1;
+    return (double)window->done[operation] < 0.999 * (double)wanted - plan->writers;
 }
 
 static void measure(struct stage *stage, struct result *result)
@@ -314,7 +315,7 @@ static void measure(struct stage *stage, struct result *result)
     note_times(stage, result, stopped);
     if (plan->options->sample_every)
         merge_latencies(stage, result);
-    if (missed(&result->window, OP_REPLACE) || missed(&result->window, OP_APPEND))
+    if (missed(plan, &result->window, OP_REPLACE) || missed(plan, &result->window, OP_APPEND))
         flag(result, "rate_missed");
     if (sampler_late(result->sampler))
         flag(result, "samples_late");

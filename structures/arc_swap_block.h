@@ -87,6 +87,7 @@ inlined uint64_t record_read(const struct reader *reader, struct record *record)
             break;
         debt_end(reader, word);
         word = again;
+        reader->t->fp.account.restarts++;
     }
     const struct value *value = (const struct value *)word;
     race_window();
@@ -99,13 +100,11 @@ inlined uint64_t record_read(const struct reader *reader, struct record *record)
 #define RECORD_READER struct reader
 #include "parts/records.h"
 
-#define DS_KIND       block
-#define DS_GROWS      0
-#define DS_NEEDS      0u
-#define DS_RETIRES    DS_RETIRES_UNHELD
-#define DS_THREADS    DS_ANY
-#define DS_NODE_BYTES sizeof(struct value)
-#define DS_KEY_BYTES  (sizeof(struct value) + sizeof(struct record) + 2 * sizeof(struct record *) + 2 * 16)
+#define DS_KIND    block
+#define DS_GROWS   0
+#define DS_NEEDS   0u
+#define DS_RETIRES DS_RETIRES_UNHELD
+#define DS_THREADS DS_ANY
 
 struct ds {
     line_pair_align struct records records;
@@ -137,7 +136,6 @@ static noinline uint64_t ds_scan(struct ds *ds, struct smr_thread *t)
 {
     struct reader reader = {t, &ds->slots[t->fp.account.index].debt};
     smr_op_begin(t);
-    smr_checkpoint(t);
     uint64_t most = records_scan(&ds->records, &reader);
     smr_op_end(t);
     return most;

@@ -11,7 +11,7 @@
  *  - Metrics are replaced under the shared lock, by several writers and beside scans: there the lock protects nothing, and
  *    the argument is that of swap_record.h.
  *  - The lock is taken before the pin and left after it. So who waits for the lock is not pinned and holds up no epoch,
- *    however long an append takes; and who is pinned waits for nobody: each pin ends with its scan or its one step. An append
+ *    however long an append takes (a token's ring does wait: its threads are online between operations too); and who is pinned waits for nobody: each pin ends with its scan or its one step. An append
  *    waits, unpinned, for those inside, which are pinned and go on; and it holds the lock only while it is on its way
  *    itself. Hence nobody waits in a circle, and an advance of the epoch waits for one scan at most.
  *  - A scan that begins again (smr_checkpoint) does so inside the lock, with the arrays as they were. */
@@ -19,13 +19,10 @@
 #include "parts/records.h"
 #include "parts/word_rwlock.h"
 
-#define DS_KIND       block
-#define DS_GROWS      1
-#define DS_NEEDS      SMR_CONCURRENT_READERS
-#define DS_THREADS    DS_ANY
-#define DS_NODE_BYTES sizeof(struct value)
-/* Arrays that have just been doubled. */
-#define DS_KEY_BYTES (sizeof(struct value) + sizeof(struct record) + 2 * 2 * sizeof(struct record *) + 2 * 16)
+#define DS_KIND    block
+#define DS_GROWS   1
+#define DS_NEEDS   SMR_CONCURRENT_READERS
+#define DS_THREADS DS_ANY
 
 struct ds {
     line_pair_align struct word_rwlock lock; /* nothing else lies where every scan writes */

@@ -4,9 +4,7 @@
  * Pointer-based schemes protect element by element. Proof: parts/swap_record.h. */
 #include "parts/swap_record.h"
 
-#define DS_NEEDS      SMR_CONCURRENT_READERS
-#define DS_THREADS    DS_ANY
-#define DS_NODE_BYTES sizeof(struct value)
-#define DS_KEY_BYTES  (sizeof(struct value) + sizeof(struct record) + 2 * sizeof(struct record *) + 2 * 16)
+#define DS_NEEDS   SMR_CONCURRENT_READERS
+#define DS_THREADS DS_ANY
 
 #include "parts/fixed_block.h"

@@ -9,9 +9,11 @@
 #include "reclaimer.h"
 #include "race.h"
 
-#define KIND_METRICS 0
-#define KIND_RECORD  1
-#define RECORD_NODES 2
+#define KIND_METRICS  0
+#define RECORD_NODES  2
+#define DS_NODE_BYTES sizeof(struct value)
+/* The arrays of store and block may just have been doubled; malloc's own words. */
+#define DS_KEY_BYTES (sizeof(struct value) + sizeof(struct record) + 4 * sizeof(struct record *) + 2 * 16)
 
 struct record {
     uint64_t id;
@@ -31,7 +33,7 @@ static inline struct record *record_new(struct smr_thread *t, uint64_t id, uint6
 {
     (void)parameters;
     struct value *value = value_new(t, count);
-    struct record *record = smr_alloc(t, KIND_RECORD, sizeof *record, _Alignof(struct record));
+    struct record *record = smr_alloc_unretired(&t->fp, sizeof *record, _Alignof(struct record));
     record->id = id;
     atomic_init(&record->value, (link_word)value);
     return record;

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#define KIND_ARRAY 2 /* of the policies' kinds; 0 and 1 are the structure's */
-
 struct record;
 
 struct references {
@@ -17,7 +15,7 @@ struct references {
 static inline void references_create(struct references *r, struct smr_thread *t, uint64_t room)
 {
     r->room = room ? room : 1;
-    r->array = smr_alloc(t, KIND_ARRAY, r->room * sizeof(struct record *), sizeof(void *));
+    r->array = smr_alloc_unretired(&t->fp, r->room * sizeof(struct record *), sizeof(void *));
     r->size = 0;
 }
 
