@@ -2,9 +2,9 @@
 /* Left-right: two whole copies of the block, records included. Readers scan the one that is current, with plain loads; a writer
  * changes the other one, makes it current, waits until nobody reads what was current before, and changes that as well.
  * Paper: Ramalhete and Correia, "Left-Right: a concurrency control technique with wait-free population oblivious reads"
- * (2013). There, readers of one epoch are counted together, and a writer passes two epochs, lest new readers keep a counter
- * from falling to zero for ever. Here each thread has a word of its own, on lines of its own: odd while it scans, and
- * never the same twice. Readers write no line that another one writes, and a writer waits for each reader's scan of that
+ * (2013). There, readers of one version are counted together, and a writer passes two versions, lest new readers keep a
+ * counter from falling to zero for ever. Here each thread has a word of its own, on lines of its own: odd while it scans,
+ * and never the same twice. Readers write no line that another one writes, and a writer waits for each reader's scan of that
  * time and not for the next one, so one phase is enough.
  *
  * Proof. A reader announces its scan (1), passes fence (2), reads which copy is current (3), scans it and leaves (4). A
@@ -20,8 +20,7 @@
  * Fences only decide what is seen; the happens-before that a thread sanitizer needs is that of (5) and (3), (4) and (7), (8).
  *
  * A scan takes the same steps whatever others do: it is wait-free. It is of one copy, which nobody writes to: a snapshot, more
- * than block.h asks for. A writer that has returned has made its count current: who scans later finds it. Records are not
- * retired before the end. */
+ * than block.h asks for. A writer that has returned has made its count current: who scans later finds it. */
 #include "structure.h"
 #include "atomics.h"
 #include "backoff.h"
@@ -41,10 +40,7 @@ struct record_guard {
 
 #define DS_KIND      block
 #define DS_GROWS     0
-#define DS_NEEDS     0u
-#define DS_RETIRES   DS_RETIRES_NOTHING
-#define DS_THREADS   DS_ANY
-#define DS_KEY_BYTES (COPIES * (sizeof(struct record) + 2 * sizeof(struct record *) + 16))
+#define DS_KEY_BYTES (COPIES * RECORD_KEY_BYTES)
 
 inlined uint64_t record_read(struct smr_thread *t, struct record *record)
 {

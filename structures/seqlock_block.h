@@ -11,8 +11,7 @@
  *    these loads sees such a store, the fences synchronise, and the second look (6) sees the odd number that was set before
  *    (4), or one above: not what (3) saw. A thread sanitizer needs no more than this: all are atomics.
  * So a reader that finds the same number twice has the metrics of one moment, and any other begins again. It waits while a
- * writer is at it: a reader can be held up, and by an endless row of writers for ever. Records are not retired before the
- * end: no reader needs protection.
+ * writer is at it: a reader can be held up, and by an endless row of writers for ever.
  *
  * Of one word no reader would need the number. It is read all the same: what is measured is the protocol, with as few of the
  * metrics' words as the other blocks read. CHECK builds read them all. */
@@ -29,10 +28,7 @@ struct record_guard {
 
 #include "parts/record_in_place.h"
 
-#define DS_NEEDS     0u
-#define DS_RETIRES   DS_RETIRES_NOTHING
-#define DS_THREADS   DS_ANY
-#define DS_KEY_BYTES (sizeof(struct record) + 2 * sizeof(struct record *) + 16)
+#define DS_KEY_BYTES RECORD_KEY_BYTES
 
 #define METRICS_WORDS (sizeof(struct metrics) / sizeof(uint64_t))
 

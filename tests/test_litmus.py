@@ -56,6 +56,16 @@ def test_store_buffer_without_fences(pair, test, tmp_path):
     store_buffer(pair, test, "auto", tmp_path)
 
 
+@two_processors
+@pytest.mark.parametrize("structure", ["arc_swap_block", "left_right_block"])
+def test_late_stores(structure, tmp_path):
+    """A matter of the structure: readers announce themselves to writers, whatever the reclaimer."""
+    program = build.program("litmus/late_stores.c", tmp_path / "late_stores", *build.Combination(structure, "immediate", "batch").defines())
+    done = build.run([program, "1"])
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.removeprefix("scans ")) > 1000
+
+
 @pytest.mark.parametrize("variant", ["check", "tsan"])
 @protecting(has_token)
 def test_ring_survives_who_comes_and_goes(pair, variant, tmp_path):

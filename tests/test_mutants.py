@@ -88,11 +88,13 @@ def of_program(source, *arguments, attempts=ATTEMPTS):
 
 
 def assembly(tree, machine, section):
+    """Of a function of one combination, or of the probe."""
     foreign = [] if machine == platform.machine() else [f"CC={build.CROSS}"]
     command = build.compiler("CFLAGS=", *foreign, tree=tree)
-    done = subprocess.run([*command, "-DDS=olc_bptree", "-DSMR=ebr", "-DFP=batch", "-S", "-o", "-", build.ROOT / "tests" / "litmus" / "probe.c"],
-                          cwd=tree, capture_output=True, text=True, check=True)
-    body = re.search(rf"^{section['function']}:(.*?)\.size\s+{section['function']}", done.stdout, re.S | re.M)[1]
+    combination = combination_of(section.get("combination", "olc_bptree-ebr-batch"))
+    source = "harness/combo.c" if "combination" in section else build.ROOT / "tests" / "litmus" / "probe.c"
+    done = subprocess.run([*command, *combination.defines(), "-S", "-o", "-", source], cwd=tree, capture_output=True, text=True, check=True)
+    body = re.search(rf"^{section['function']}[.\w]*:(.*?)\.size\s+{section['function']}", done.stdout, re.S | re.M)[1]
     found = re.search(section["wants"], body, re.S)
     yield subprocess.CompletedProcess(command, 0 if found else 1, body, f"{section['function']} lacks {section['wants']}")
 
@@ -101,7 +103,7 @@ ORACLES = {
     "trial": trial,
     "interleave": of_program("litmus/interleave.c", "{seed}"),
     "store_buffer": of_program("litmus/store_buffer.c", "{test}", "2", "{fence}", attempts=BUSY_ATTEMPTS),
-    "debt": of_program("litmus/debt.c", "1", attempts=BUSY_ATTEMPTS),
+    "late_stores": of_program("litmus/late_stores.c", "1", attempts=BUSY_ATTEMPTS),
     "ring": of_program("litmus/ring.c", "{seed}", attempts=BUSY_ATTEMPTS),
     "receipt": of_program("litmus/receipt.c", "{wants}", attempts=1),
     "scx_steps": of_program("litmus/scx_steps.c", "{seed}"),
@@ -117,7 +119,7 @@ ORACLES = {
 
 def skip_reason(title):
     kind, *rest = title.split()
-    if kind in ("store_buffer", "debt") and build.CPUS < 2:
+    if kind in ("store_buffer", "late_stores") and build.CPUS < 2:
         return "a store buffer is seen by another processor only; this machine gives one"
     if kind != "assembly" or rest == [platform.machine()] or (rest == ["aarch64"] and shutil.which(build.CROSS)):
         return None

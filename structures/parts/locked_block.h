@@ -6,13 +6,10 @@
  *
  * Proof. Metrics are touched by readers between lock_read and lock_read_end, and by writers between lock_write and
  * lock_write_end; the lock keeps a writer alone, and orders what it wrote before whoever comes next. One lock is held at a
- * time, so nobody waits in a circle. Records are not retired before the end: no reader needs protection. */
+ * time, so nobody waits in a circle. */
 #include "record_in_place.h"
 
-#define DS_NEEDS     0u
-#define DS_RETIRES   DS_RETIRES_NOTHING
-#define DS_THREADS   DS_ANY
-#define DS_KEY_BYTES (sizeof(struct record) + 2 * sizeof(struct record *) + 16)
+#define DS_KEY_BYTES RECORD_KEY_BYTES
 
 inlined uint64_t record_read(struct smr_thread *t, struct record *record)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A record with its metrics in place, which a writer overwrites, and what keeps readers and writers of it apart. The structure
- * defines
+/* A record with its metrics in place, which a writer overwrites, and what keeps readers and writers of it apart. Records are not
+ * retired before the end: no reader needs protection, and any reclaimer will do. The structure defines
  *
  *   struct record_guard {...};                                     a lock, a sequence number, or nothing
  *   guard_init(guard, const struct ds_parameters *), guard_destroy(guard)
@@ -9,8 +9,13 @@
 #include "reclaimer.h"
 #include "race.h"
 
-#define KIND_RECORD   1
-#define RECORD_NODES  1
+#define KIND_RECORD      1
+#define RECORD_NODES     1
+#define RECORD_KEY_BYTES (sizeof(struct record) + 2 * sizeof(struct record *) + 16)
+
+#define DS_NEEDS      0u
+#define DS_RETIRES    DS_RETIRES_NOTHING
+#define DS_THREADS    DS_ANY
 #define DS_NODE_BYTES sizeof(struct record)
 
 struct record {
