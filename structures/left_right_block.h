@@ -14,7 +14,8 @@
  * 3. passes fence (6) and looks at each thread's word (7). Of the store (1) before a fence and the load (3) behind it, the
  *    store (5) before a fence and the load (7) behind it: either (7) sees the announcement, or (3) sees the new copy;
  * 4. waits where the word is odd until it has changed (8). So every scan announced before what (7) saw is over, by (4) and
- *    (7) or (8), release and acquire, and before anything that the writer does next;
+ *    (7) or (8), release and acquire, and before anything that the writer does next; (1) is a release too, as (8) may read
+ *    the announcement of the scan after it instead of (4);
  * 5. writes to the copy that was current. No reader is there: scans that (7) saw are over, and of all others (3) sees the new
  *    copy. None will be until the next writer makes it current.
  * Fences only decide what is seen; the happens-before that a thread sanitizer needs is that of (5) and (3), (4) and (7), (8).
@@ -83,10 +84,9 @@ static void ds_fill(struct ds *ds, struct smr_thread *t)
 static noinline uint64_t ds_scan(struct ds *ds, struct smr_thread *t)
 {
     smr_op_begin(t);
-    smr_checkpoint(t);
     struct reader *reader = &ds->readers[t->fp.account.index];
     uint64_t scans = load_relaxed(&reader->scans);
-    store_relaxed(&reader->scans, scans + 1);                   /* (1) */
+    store_release(&reader->scans, scans + 1);                   /* (1) */
     fence_seq_cst();                                            /* (2) */
     const struct records *current = load_acquire(&ds->current); /* (3) */
     uint64_t most = records_scan(current, t);

@@ -85,8 +85,9 @@ def test_rate_beyond_the_machine_is_reported():
     found = row(*SWAP, "--write-rate=1e9", "--seconds=0.3", "--warmup=0", "--block=10")
     assert "rate_missed" in found["flags"].split(";")
     assert number(found, "writes") < number(found, "writes_wanted")
-    # Counted from the intended start, a write that waits for all the others before it responds late: no omission.
-    assert number(found, "write_late_p50_ns") > 0.05 * number(found, "seconds") * 1e9
+    # Counted from the intended start, a write that waits for all the others before it responds late, and one that was never
+    # done has waited all the same: no omission.
+    assert number(found, "write_late_p50_ns") > 0.3 * number(found, "seconds") * 1e9
 
 
 def test_stopped_process_makes_writes_late_not_fewer():
@@ -107,6 +108,34 @@ def test_writers_share_the_rate():
     assert found["threads"] == "4" and abs(number(found, "writes_wanted") - 150) <= 10
 
 
+def test_what_is_overdue_takes_turns():
+    growing = [entry for entry in SOUND if entry["grows"] == "1"]
+    found = row(*combination(growing[0]), "--block=1", "--write-rate=1e9", "--append-rate=1e9", "--seconds=0.2", "--warmup=0")
+    written, appended = numbers(found, "writes", "appends")
+    assert abs(written - appended) <= 1 < written
+    assert found["scanned_keys"] == ""
+
+
+def test_a_crowd_of_readers_moves_no_intended_start():
+    """The writer may have to wait for its first turn: what was due before that is wanted, and late."""
+    found = row(*SWAP, "--readers=20", "--oversubscribe", "--yield=none", "--write-rate=1000", "--seconds=0.5", "--warmup=0")
+    assert number(found, "writes_wanted") > 0.97 * 1000 * 0.5
+
+
+def test_a_writer_that_only_sleeps_does_not_stretch_the_readers_window():
+    """Two scans of one element last less than it takes to wake a thread."""
+    ratios = []
+    for _ in range(5):
+        with_writer, alone = (row(*SWAP, "--block=1000", f"--write-rate={rate}", "--ops=20", "--warmup=0", "--yield=none") for rate in ("0.001", "0"))
+        ratios.append(number(with_writer, "seconds") / number(alone, "seconds"))
+    assert sorted(ratios)[2] < 3, ratios
+
+
+def test_rates_too_small_to_come_due():
+    found = row(*SWAP, "--write-rate=1e-12", *SHORT)
+    assert (found["writes"], found["writes_wanted"], found["flags"]) == ("0", "0", "")
+
+
 def test_without_a_rate_there_is_no_writer():
     found = row(*SWAP, "--write-rate=0", *SHORT)
     assert (found["readers"], found["writers"], found["threads"], found["writes"], found["writes_wanted"]) == ("1", "0", "1", "0", "0")
@@ -114,8 +143,6 @@ def test_without_a_rate_there_is_no_writer():
 
 def test_appends_alone():
     growing = [entry for entry in SOUND if entry["grows"] == "1"]
-    if not growing:
-        pytest.skip("no block grows")
     found = row(*combination(growing[0]), "--block=1", "--write-rate=0", "--append-rate=10000", "--seconds=0.3", "--warmup=0")
     assert number(found, "appends") > 0 and found["writes"] == "0" and number(found, "final_keys") == 1 + number(found, "appends")
 

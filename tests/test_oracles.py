@@ -2,6 +2,8 @@
 """Every sound combination under load: the binary itself verifies key sum, size, structure and accounting, and ends with 1 if one is wrong.
 
 Checking builds add stamps and poison on each node, wider race windows, and permanent keys that must always be found."""
+import csv
+
 import pytest
 
 import build
@@ -54,6 +56,21 @@ def test_address_sanitizer(lane, combination, fence):
 def test_thread_sanitizer(lane, combination):
     """Without suppressions. membarrier is no fence that the sanitizer knows; the accesses are atomic under either."""
     sound(lane("tsan"), combination, *crowded(combination), length(combination, 10000), TSAN_OPTIONS="halt_on_error=1")
+
+
+GROWTH = [*CROWDED_BLOCK[1:], "--block=1", "--writers=2", "--write-rate=20000", "--append-rate=20000", "--warmup=0", "--seconds=0.3"]
+
+
+@pytest.mark.parametrize("variant", ["check", "asan", "tsan"])
+def test_arrays_move_below_scans(lane, variant):
+    """Writers that never keep up would leave few appends: here they do, from a block of one element."""
+    growing = [each for each in build.combinations(lane(variant)) if each.grows and each.policy == "batch" and each.reclaimer in ("ebr", "debra")]
+    for combination in growing:
+        done = build.run([lane(variant), *combination.options(), *GROWTH, "--csv=-"], TSAN_OPTIONS="halt_on_error=1")
+        assert done.returncode == 0, done.stderr
+        (row,) = csv.DictReader(done.stdout.splitlines())
+        assert int(row["appends"]) > 100 and int(row["final_keys"]) == 1 + int(row["appends"])
+    assert growing
 
 
 # Every value of every option here once with each combination: what else could differ is in the lanes above.

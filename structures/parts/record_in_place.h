@@ -9,7 +9,6 @@
 #include "reclaimer.h"
 #include "race.h"
 
-#define KIND_RECORD      1
 #define RECORD_NODES     1
 #define RECORD_KEY_BYTES (sizeof(struct record) + 2 * sizeof(struct record *) + 16)
 
@@ -27,7 +26,7 @@ struct record {
 static inline struct record *record_new(struct smr_thread *t, uint64_t id, uint64_t count,
                                         const struct ds_parameters *parameters)
 {
-    struct record *record = smr_alloc(t, KIND_RECORD, sizeof *record, _Alignof(struct record));
+    struct record *record = smr_alloc_unretired(&t->fp, sizeof *record, _Alignof(struct record));
     guard_init(&record->guard, parameters);
     record->metrics = metrics_of(count);
     record->id = id;

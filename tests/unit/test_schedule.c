@@ -67,6 +67,8 @@ static void no_rate_is_never(void **state)
     struct schedule s = schedule_of(0, 2, 0, 5);
     assert_int_equal(schedule_due(&s), UINT64_MAX);
     assert_int_equal(schedule_wanted(&s, UINT64_MAX), 0);
+    s = schedule_of(1e-12, 1, 0, 5);
+    assert_int_equal(schedule_due(&s), UINT64_MAX);
     (void)state;
 }
 
