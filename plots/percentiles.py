@@ -34,7 +34,7 @@ def draw(rows, spec, experiment, notes):
     columns = _columns(rows, prefix)
     panels = [(title, _lines(part, columns, prefix, experiment.series)) for title, part in series.panels(rows, column)]
     every = [line for _, found in panels for line in found]
-    first = ([f"hollow: {source.label}"] if source else []) + ["a line ends where no more than one sample of a trial is slower"]
+    first = ([f"hollow: {source.label}"] if source else []) + ["a line ends where a trial has not one sample left that is slower"]
     notes = series.notes(every, rows, (None, next(iter(columns), ""), column), first + notes, "lines: medians; bands",
                          "the range over repeats")
     across = min(len(panels), 4)
