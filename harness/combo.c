@@ -46,9 +46,9 @@ static const struct combo combo = {
     .threads = DS_THREADS,
     .grows = DS_GROWS,
     /* The first promise that the structure needs and the reclaimer does not keep. */
-    .refused = !POLICY_MEANS       ? STRING(SMR) " hands no node to a policy: use batch"
-               : NOTHING_TO_WAIT   ? STRING(DS) " retires only what nobody holds: use immediate"
-               : NOTHING_TO_RETIRE ? STRING(DS) " retires nothing: use immediate with batch"
+    .refused = !POLICY_MEANS       ? STRING(SMR) " hands no node to a policy, so only batch means something"
+               : NOTHING_TO_WAIT   ? STRING(DS) " retires only what nobody holds, so only immediate means something"
+               : NOTHING_TO_RETIRE ? STRING(DS) " retires nothing, so only immediate with batch means something"
                : LACKS(SMR_CONCURRENT_READERS)
                    ? STRING(DS) " retires nodes that others may be reading and " STRING(SMR) " would free them"
                : LACKS(SMR_WALK_UNLINKED) ? STRING(DS) " follows links out of unlinked nodes and " STRING(

@@ -224,7 +224,7 @@ void option_print(const struct option *option, const struct options *options, ch
         snprintf(text, size, "%lu", *(const uint64_t *)field);
         break;
     case OPTION_NUMBER:
-        snprintf(text, size, "%g", *(const double *)field);
+        snprintf(text, size, "%.15g", *(const double *)field);
         break;
     case OPTION_FLAG:
         snprintf(text, size, "%d", *(const bool *)field);

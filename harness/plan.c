@@ -221,7 +221,9 @@ static void plan_block(struct plan *plan, const struct options *o)
     if (plan->writers == 0 && option_given("writers"))
         fail(STATUS_USAGE, "wanted something to write with --writers, found --write-rate=0: leave --writers out");
     if (plan->writers && plan->combo->threads == DS_READ_ONLY)
-        fail(STATUS_USAGE, "wanted %s with --write-rate=0, found %g: it is never changed", o->structure, o->write_rate);
+        fail(STATUS_USAGE,
+             "wanted %s with nothing to write, found %g writes and %g appends a second: use --write-rate=0",
+             o->structure, o->write_rate, o->append_rate);
     if (o->append_rate > 0 && !plan->combo->grows)
         fail(STATUS_USAGE, "wanted a block that grows for --append-rate, found %s: use %s", o->structure,
              growing_block());

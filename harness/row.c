@@ -126,8 +126,9 @@ static void put_identity(struct row *row, const struct plan *plan)
     put_text(row, "build", build_variant);
 }
 
-static void put_operations(struct row *row, const struct result *r)
+static void put_operations(struct row *row, const struct plan *plan, const struct result *r)
 {
+    bool block = strcmp(plan->combo->kind, "block") == 0;
     const struct totals *w = &r->window;
     METRIC(row, "prefill_s", r->prefill_seconds);
     METRIC(row, "seconds", r->seconds);
@@ -135,15 +136,15 @@ static void put_operations(struct row *row, const struct result *r)
     METRIC(row, "ops_per_s", r->seconds > 0 ? (double)r->ops / r->seconds : 0);
     METRIC(row, "ops_slowest_thread", r->ops_slowest);
     METRIC(row, "ops_fastest_thread", r->ops_fastest);
-    METRIC(row, "finds", w->done[OP_FIND]);
-    METRIC(row, "finds_hit", w->succeeded[OP_FIND]);
-    METRIC(row, "inserts", w->done[OP_INSERT]);
-    METRIC(row, "inserts_done", w->succeeded[OP_INSERT]);
-    METRIC(row, "removes", w->done[OP_REMOVE]);
-    METRIC(row, "removes_done", w->succeeded[OP_REMOVE]);
+    metric(row, "finds", !block, (double)w->done[OP_FIND]);
+    metric(row, "finds_hit", !block, (double)w->succeeded[OP_FIND]);
+    metric(row, "inserts", !block, (double)w->done[OP_INSERT]);
+    metric(row, "inserts_done", !block, (double)w->succeeded[OP_INSERT]);
+    metric(row, "removes", !block, (double)w->done[OP_REMOVE]);
+    metric(row, "removes_done", !block, (double)w->succeeded[OP_REMOVE]);
     METRIC(row, "scans", w->done[OP_SCAN]);
-    /* A block that grows is longer with each append. */
-    metric(row, "scanned_keys", w->done[OP_APPEND] == 0, (double)w->succeeded[OP_SCAN]);
+    /* A block that has grown was longer with each append. */
+    metric(row, "scanned_keys", !block || r->census.keys == plan->prefill, (double)w->succeeded[OP_SCAN]);
     METRIC(row, "restarts", w->restarts);
     METRIC(row, "final_keys", r->census.keys);
     METRIC(row, "final_nodes", r->census.nodes);
@@ -155,11 +156,12 @@ static void put_block(struct row *row, const struct plan *plan, const struct res
 {
     const struct totals *w = &r->window;
     bool block = strcmp(plan->combo->kind, "block") == 0;
-    double per_second = r->seconds > 0 ? 1 / r->seconds : 0;
-    metric(row, "reads_per_s", block, (double)r->ops * per_second);
+    double write_seconds = r->write_seconds;
+    metric(row, "reads_per_s", block, r->seconds > 0 ? (double)r->ops / r->seconds : 0);
+    metric(row, "write_s", block && plan->writers, write_seconds);
     metric(row, "writes", block, (double)w->done[OP_REPLACE]);
     metric(row, "writes_wanted", block, (double)w->wanted[OP_REPLACE]);
-    metric(row, "writes_per_s", block, (double)w->done[OP_REPLACE] * per_second);
+    metric(row, "writes_per_s", block, plan->writers ? (double)w->done[OP_REPLACE] / write_seconds : 0);
     metric(row, "appends", block, (double)w->done[OP_APPEND]);
     metric(row, "appends_wanted", block, (double)w->wanted[OP_APPEND]);
 }
@@ -241,7 +243,7 @@ static void fill(struct row *row, const struct plan *plan, const struct result *
     put_options(row, plan);
     put_identity(row, plan);
     const struct result *r = row->measured ? result : &nothing;
-    put_operations(row, r);
+    put_operations(row, plan, r);
     put_block(row, plan, r);
     put_reclamation(row, r, TRACE && plan->options->time_free);
     put_memory(row, r);

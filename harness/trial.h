@@ -48,6 +48,7 @@ struct result {
     double prefill_seconds;
     double seconds; /* from the first thread's begin to the last one's end */
     uint64_t begin_ns, end_ns;
+    double write_seconds; /* of paced writers: from the opening of the window to its stop */
     uint64_t ops, ops_slowest, ops_fastest;
     struct totals window; /* differences over the window */
     uint64_t backlog_start, backlog_end;

@@ -44,6 +44,9 @@ static noinline void debra_look(struct smr_thread *t)
     if (++t->scan.seen == t->shared->parameters.threads) {
         t->scan.seen = 0;
         epochs_advance(t, now);
+        /* At once: what is retired next goes into the bag that is due now, which would then wait for another three epochs. A
+         * thread that is the only one to retire advances just before it does, and would never free anything. */
+        epochs_look(t);
     }
 }
 
