@@ -238,6 +238,12 @@ def test_plan_prints_the_commands_and_the_minutes_and_runs_nothing(site):
     assert not site.started() and not site.out.exists()
 
 
+def test_minutes_come_from_trials_of_the_same_mode_or_from_the_file(site):
+    assert site.run("--quick").returncode == 0
+    assert site.run("--plan").stdout.splitlines()[-1] == "# 60 trials, about 2.0 minutes (at 2 s a trial, as the file says)"
+    assert site.run("--plan", "--quick").stdout.splitlines()[-1].endswith("(from 12 trials measured here)")
+
+
 def test_check_runs_nothing(site):
     done = site.run("--check")
     assert done.returncode == 0 and "12 points, 60 trials" in done.stdout
