@@ -562,5 +562,12 @@ def test_figures_of_blocks_have_the_same_bytes_in_any_order(blocks, tmp_path):
 
 
 def test_elements_a_second_are_derived_from_scans():
-    rows = derived.fill([{**block_rows()[0], "reads_per_s": "1000"}, {"status": "ok", "reads_per_s": "", "block": "16384"}, {"status": "ok"}])
-    assert [row["elements_per_s"] for row in rows] == ["1.6384e+07", "", ""]
+    scans = {**block_rows()[0], "reads_per_s": "1000", "final_keys": "16384"}
+    rows = derived.fill([scans, {**scans, "final_keys": "16385"}, {"status": "ok", "reads_per_s": "", "block": "16384"}, {"status": "ok"}])
+    assert [row["elements_per_s"] for row in rows] == ["1.6384e+07", "", "", ""]
+
+
+def test_the_share_of_writes_that_were_done_needs_writes_that_were_due():
+    due = [("400", "500"), ("0", "0"), ("", ""), ("0", "4")]
+    rows = derived.fill([{**block_rows()[0], "writes": done, "writes_wanted": wanted} for done, wanted in due])
+    assert [row["writes_done_share"] for row in rows] == ["0.8", "", "", "0"]
