@@ -18,7 +18,7 @@ class Line:
     look: dict
     xs: list
     samples: list  # for each x all values, [] where every trial failed
-    scheme: tuple = ("", "")  # style.scheme and policy
+    scheme: tuple = ("", "")  # arguments of style.look and style.fill
 
     def medians(self):
         return [statistics.median(values) if values else float("nan") for values in self.samples]
@@ -55,14 +55,16 @@ def schemes(rows, names):
     """[(Line without points, rows)]: the series of `names`, in that order, that have rows; one that sweeps over several schemes is a
     line for each."""
     found = []
-    for name in names:
-        mine = [row for row in rows if row["series"] == name]
-        keys = sorted({(style.scheme(row), row["policy"]) for row in mine})
+    every = {name: sorted({(*style.variant(row), row["policy"]) for row in rows if row["series"] == name}) for name in names}
+    words = style.schemes([key[:2] for keys in every.values() for key in keys])
+    among = tuple(sorted(words.values()))
+    for name, keys in every.items():
         for key in keys:
-            part = [row for row in mine if (style.scheme(row), row["policy"]) == key]
+            part = [row for row in rows if row["series"] == name and (*style.variant(row), row["policy"]) == key]
             more = [word for i, word in enumerate(key) if len({other[i] for other in keys}) > 1]
             unsound = [UNSOUND] if any(row.get("sound") == "0" for row in part) else []
-            found.append((Line(" ".join([name] + more + unsound), style.look(*key), [], [], key), part))
+            scheme = (words[key[:2]], key[2], among)
+            found.append((Line(" ".join([name] + more + unsound), style.look(*scheme), [], [], scheme), part))
     looks = [tuple(line.look.values()) for line, _ in found]
     if len(set(looks)) < len(looks):
         raise UserError("wanted series of different schemes in one panel, found two that would look the same: put the "

@@ -43,8 +43,8 @@ BLOCKS = {
     "locked_swap_block": ("#9e9ac8", (3, 1, 180)),
     "plain_block": ("#aaaaaa", (8, 1, 0)),
 }
-# The block whose variants are reclaimers.
-RECLAIMED_BLOCK = "swap_block"
+# For names without an entry: colours of their own, as bars and bands show no marker.
+MORE_COLOURS = ("#e41a1c", "#377eb8", "#ff7f00", "#00868b", "#6a3d9a", "#8b6914", "#006d2c", "#ff69b4", "#08306b", "#66cd00")
 POLICIES = {"batch": "-", "amortized": "--", "pooled": ":"}
 HATCHES = {"batch": "", "amortized": "////", "pooled": "...."}
 WARNING_COLOUR = "#cc0000"
@@ -68,31 +68,61 @@ SETTINGS = {
 }
 
 
+def variant(row):
+    """(structure, reclaimer) of a row; the structure only of a block, as sets look like their reclaimer. (Only rows of blocks have
+    a length of the block.)"""
+    return (row["structure"] if row.get("block") else "", row["reclaimer"])
+
+
+def schemes(variants):
+    """{variant: word} for what stands in one panel: the word decides colour and marker. A block looks like its structure, but where
+    it stands under several reclaimers, or has no entry and a reclaimer that does anything, like its reclaimer. If two blocks would
+    look like one reclaimer, the first keeps that look."""
+    reclaimers = {}
+    for structure, reclaimer in variants:
+        reclaimers.setdefault(structure, set()).add(reclaimer)
+    found = {}
+    for structure, reclaimer in dict.fromkeys(variants):
+        several = len(reclaimers[structure]) > 1
+        own = structure and not several and (structure in BLOCKS or reclaimer == "immediate")
+        word = structure if own else reclaimer
+        if word in found.values():
+            word = f"{structure} {reclaimer}" if several else structure
+        found[structure, reclaimer] = word
+    return found
+
+
 def scheme(row):
-    """The word of a row that decides its colour and marker: its reclaimer, or its structure if that is a block. (Only rows of
-    blocks have a length of the block.)"""
-    return row["structure"] if row.get("block") and row["structure"] != RECLAIMED_BLOCK else row["reclaimer"]
+    """The word of a row that stands alone."""
+    return schemes([variant(row)])[variant(row)]
 
 
-def look(scheme_, policy):
-    """Keyword arguments of plot() for a scheme. A scheme without an entry gets a pair that its name alone decides."""
-    colour, marker = SCHEMES.get(scheme_) or BLOCKS.get(scheme_) or _derived(scheme_)
+def look(scheme_, policy, among=()):
+    """Keyword arguments of plot() for a scheme. One without an entry gets a pair that its name decides, and the other names `among`
+    which it stands where they would get the same."""
+    colour, marker = SCHEMES.get(scheme_) or BLOCKS.get(scheme_) or _derived({*among, scheme_})[scheme_]
     dashes = POLICIES.get(policy.partition(":")[0], "-.")
     return {"color": colour, "marker": marker, "linestyle": dashes}
 
 
-def fill(scheme_, policy):
+def fill(scheme_, policy, among=()):
     """Keyword arguments of bar() for a scheme: the colour is the scheme's, the hatch the policy's."""
     hatch = HATCHES.get(policy.partition(":")[0], "xx")
-    return {"facecolor": look(scheme_, policy)["color"], "hatch": hatch, "edgecolor": "white", "linewidth": 0}
+    return {"facecolor": look(scheme_, policy, among)["color"], "hatch": hatch, "edgecolor": "white", "linewidth": 0}
 
 
-def _derived(name):
-    taken = {**SCHEMES, **BLOCKS}.values()
-    colours = sorted({colour for colour, _ in taken})
-    markers = sorted({marker for _, marker in SCHEMES.values()})
-    free = [(colour, marker) for colour in colours for marker in markers if (colour, marker) not in taken]
-    return free[zlib.crc32(name.encode()) % len(free)]
+def _derived(names):
+    """{name: (colour, marker)} of those without an entry: each its own pair, and its own colour while there are any."""
+    markers = [marker for _, marker in SCHEMES.values()]
+    found = {}
+    for name in sorted(set(names) - set(SCHEMES) - set(BLOCKS)):
+        start = zlib.crc32(name.encode())
+        pairs = [(MORE_COLOURS[(start + i) % len(MORE_COLOURS)], markers[(start + turn) % len(markers)])
+                 for turn in range(len(markers)) for i in range(len(MORE_COLOURS))]
+        colours = {colour for colour, _ in found.values()}
+        free = [pair for pair in pairs if pair[0] not in colours] or [pair for pair in pairs if pair not in found.values()]
+        found[name] = (free or pairs)[0]
+    return found
 
 
 UNITS = [

@@ -143,11 +143,30 @@ def test_blocks_look_like_their_structure_and_swap_like_its_reclaimer():
     assert len(set(every)) == len(every) and len({marker for _, marker in every}) == len(every)
     assert len({colour for colour, _ in style.BLOCKS.values()} - {c for c, _ in style.SCHEMES.values()}) == len(style.BLOCKS)
     row = {"reclaimer": "immediate", "policy": "batch", "block": "16384"}
-    looks = [style.look(style.scheme({**row, "structure": name}), "batch") for name in (*style.BLOCKS, "new_block", "newer_block")]
-    assert len({(look["color"], look["marker"]) for look in looks}) == len(looks)
+    names = (*style.BLOCKS, "new_block", "newer_block", *(f"{word}_block" for word in "abcdef"))
+    looks = [style.look(style.scheme({**row, "structure": name}), "batch", names) for name in names]
+    assert len({look["color"] for look in looks}) == len(looks)
+    many = [f"block_{i}" for i in range(40)]
+    assert len({tuple(style.look(name, "batch", many).values()) for name in many}) == len(many)
     assert style.scheme({**row, "structure": "swap_block", "reclaimer": "ebr"}) == "ebr"
     # A set has no length of a block: its looks stay its reclaimer's.
     assert style.scheme({**row, "structure": "new_block", "block": ""}) == "immediate"
+
+
+def test_blocks_under_several_reclaimers_look_like_those():
+    swap, copy = ([(name, reclaimer) for reclaimer in ("debra", "ebr")] for name in ("swap_block", "a_swap_block"))
+    locked = ("locked_swap_block", "ebr")
+    assert list(style.schemes(swap + [locked]).values()) == ["debra", "ebr", "locked_swap_block"]
+    assert style.schemes(copy) == {copy[0]: "debra", copy[1]: "ebr"}
+    # The first keeps the look; the other has one of its own.
+    assert style.schemes(swap + copy[1:])[copy[1]] == "a_swap_block"
+    assert list(style.schemes(swap + copy).values()) == ["debra", "ebr", "a_swap_block debra", "a_swap_block ebr"]
+    assert style.schemes([locked, ("locked_swap_block", "debra")])[locked] == "ebr"
+    rows = block_rows(series=lambda row: row["series"] + row["readers"], structure=lambda row: {
+        "swap50": "a_swap_block", "swap2": "swap_block"}.get(row["series"], row["structure"]))
+    found = series.lines(rows, "readers", "reads_per_s", ["swap2", "swap50"])
+    assert [line.label for line in found] == ["swap2 debra", "swap2 ebr", "swap50 debra", "swap50 ebr"]
+    assert len({line.look["color"] for line in found}) == 4
 
 
 def test_axes_come_from_column_names_with_units():
