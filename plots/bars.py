@@ -32,7 +32,7 @@ def draw(rows, spec, experiment, notes):
     wide = min(max(2.6, 0.5 + groups * (0.16 * bars + 0.15)), 7.0)
     below = 0.3 + 0.17 * len(notes)
     height = 0.95 + 2.5 * down + below
-    drawn = style.canvas(max(0.8 + wide * across, 6.0), height)
+    drawn = style.canvas(max(0.8 + wide * across, 6.0, style.title_width(series.title(spec, experiment))), height)
     axes = list(drawn.subplots(down, across, squeeze=False).flat)
     log = spec.get("log") == "yes"
     for place, (ax, (title, found)) in enumerate(zip(axes, panels)):

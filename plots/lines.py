@@ -26,9 +26,10 @@ def draw(rows, spec, experiment, notes):
     log = spec.get("log", "").split()
     source = experiment.source if spec.get("source") == "panel" else None
     divisor, prefix, name, spoken = *style.scale(largest), y, "{:g}".format
-    if "y" in log and y.endswith("_ns"):
+    if "y" in log:
         # Over decades no one unit is right for all.
-        divisor, prefix, name, spoken = 1, "", y.removesuffix("_ns"), style.duration
+        divisor, prefix = 1, ""
+        name, spoken = (y.removesuffix("_ns"), style.duration) if y.endswith("_ns") else (y, style.quantity)
 
     notes = series.notes([line for _, found in divided for line in found], rows, (x, y, column), notes)
     count = len(divided) + bool(source)
@@ -36,7 +37,7 @@ def draw(rows, spec, experiment, notes):
     down = -(-count // across)
     below = 0.35 + 0.17 * len(notes)
     height = 0.9 + 2.4 * down + below
-    drawn = style.canvas(max(2.0 + 2.3 * across, 5.5), height)
+    drawn = style.canvas(max(2.0 + 2.3 * across, 5.5, style.title_width(series.title(spec, experiment))), height)
     axes = drawn.subplots(down, across, squeeze=False).flat
     for place, (ax, (title, found)) in enumerate(zip(axes, divided)):
         ax.set_title(title)
@@ -55,7 +56,7 @@ def draw(rows, spec, experiment, notes):
     drawn.suptitle(series.title(spec, experiment), fontsize=10, y=1 - 0.08 / height, va="top", wrap=True)
     drawn.legend(handles.values(), handles.keys(), ncols=len(handles), loc="upper center",
                  bbox_to_anchor=(0.5, 1 - 0.3 / height))
-    drawn.subplots_adjust(left=(0.75 if "y" in log else 0.6) / drawn.get_figwidth(), right=1 - (0.45 if source else 0.15) / drawn.get_figwidth(), top=1 - 0.85 / height,
+    drawn.subplots_adjust(left=(0.85 if "y" in log else 0.6) / drawn.get_figwidth(), right=1 - (0.45 if source else 0.15) / drawn.get_figwidth(), top=1 - 0.85 / height,
                           bottom=(below + 0.3) / height, wspace=0.08, hspace=0.4)
     drawn.text(0.01, 0.06 / height, "\n".join(notes), fontsize=7, va="bottom", linespacing=1.4)
     return drawn

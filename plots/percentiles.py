@@ -44,7 +44,7 @@ def draw(rows, spec, experiment, notes):
     beside = 0.55 + 0.075 * labels
     left = 0.85
     height = 0.75 + 2.8 * down + below
-    width = max(left + 3.0 * across + beside, 6.0)
+    width = max(left + 3.0 * across + beside, 6.0, style.title_width(series.title(spec, experiment)))
     drawn = style.canvas(width, height)
     axes = list(drawn.subplots(down, across, squeeze=False, sharey=True).flat)
     for place, (ax, (title, found)) in enumerate(zip(axes, panels)):
@@ -52,7 +52,7 @@ def draw(rows, spec, experiment, notes):
         for line in found:
             _curve(ax, line, 0.2 if len(found) <= 4 else 0.1)
             _published(ax, line, source)
-        _axis(ax, columns)
+        _axis(ax, every, source)
         if place % across == 0:
             ax.set_ylabel(NAMES[prefix])
     # Panels share the axis, whose limits are those of the last curve.
@@ -125,10 +125,13 @@ def _published(ax, line, source):
                 marker=line.look["marker"], markerfacecolor="white", markersize=7, linestyle=(0, (1, 2)), linewidth=0.8)
 
 
-def _axis(ax, columns):
+def _axis(ax, every, source):
+    """As far as any panel has a percentile."""
+    drawn = [at for line in every for at, values in zip(line.xs, line.samples) if values]
+    drawn += [_slower(float(word)) for word in source.at] if source else []
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xticks([_slower(percent) for percent in LABELLED], [f"{percent:g}" for percent in LABELLED])
     ax.xaxis.set_minor_locator(ticker.NullLocator())
-    ax.set_xlim(_slower(min(columns.values(), default=50)) / 1.3, _slower(max(columns.values(), default=99.99)) * 1.3)
+    ax.set_xlim(min(drawn, default=_slower(50)) / 1.3, max(drawn, default=_slower(99.99)) * 1.3)
     ax.set_xlabel("percentile (%)")

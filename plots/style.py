@@ -125,6 +125,9 @@ def _derived(names):
     return found
 
 
+# Columns whose name is not what a reader of a figure would call it.
+NAMES = {"write_rate": "replacements asked for a second", "append_rate": "appends asked for a second", "block": "elements",
+         "reads_per_s": "scans_per_s", "writes_per_s": "replacements_per_s", "writes_done_share": "replacements done of those due"}
 UNITS = [
     (re.compile(r"(.*)_per_s$"), "{}/s"),
     (re.compile(r"(.*)_bytes$"), "{} in bytes"),
@@ -142,6 +145,7 @@ def scale(largest):
 
 def axis(column, prefix=""):
     """'M ops/s' from ops_per_s, 'p99 in µs' from p99_ns: a prefix goes before the unit."""
+    column = NAMES.get(column, column)
     for pattern, form in UNITS:
         match = pattern.match(column)
         if match:
@@ -151,6 +155,12 @@ def axis(column, prefix=""):
                 return f"{what} in {TIMES.get((prefix, unit), f'{prefix} {unit}')}"
             return f"{prefix} {text}".strip()
     return f"{column.replace('_', ' ')}{f' ({prefix})' if prefix else ''}"
+
+
+def quantity(value):
+    """'20 k'."""
+    divisor, prefix = scale(value)
+    return f"{value / divisor:.3g} {prefix}".strip()
 
 
 def duration(ns):
@@ -180,6 +190,11 @@ def decades(axis_, spoken="{:g}".format):
 def _leading(value):
     """The first digit, rounded."""
     return round(value / 10 ** math.floor(math.log10(value * 1.0001))) if value > 0 else 0
+
+
+def title_width(text):
+    """Inches that the title of a figure needs on one line."""
+    return 0.078 * len(text) + 0.3
 
 
 def canvas(width, height):

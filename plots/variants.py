@@ -28,7 +28,8 @@ def draw(rows, spec, experiment, notes):
     labels = max((len(line.label) for line in every), default=0)
     left, below = 0.25 + 0.068 * labels, 0.3 + 0.17 * len(notes)
     bars = max(len(found) for _, found in panels)
-    width, height = max(left + 3.4 * len(panels) + 0.15, 6.0), 1.1 + 0.24 * bars + below
+    width = max(left + 3.4 * len(panels) + 0.15, 6.0, style.title_width(series.title(spec, experiment)))
+    height = 1.1 + 0.24 * bars + below
     drawn = style.canvas(width, height)
     axes = drawn.subplots(1, len(panels), squeeze=False)[0]
     for ax, (title, found) in zip(axes, panels):

@@ -177,6 +177,8 @@ def test_axes_come_from_column_names_with_units():
         "1", "50", "500", "10 k", "16 Ki", "1 Mi", "1 M", "1500"]
     assert [style.duration(ns) for ns in (7, 20000, 1.5e6, 2e9)] == ["7 ns", "20 µs", "1.5 ms", "2 s"]
     assert style.axis("threads") == "threads"
+    assert style.axis("block") == "elements" and style.axis("reads_per_s", "k") == "k scans/s"
+    assert [style.quantity(value) for value in (0.5, 20, 20000, 1e6)] == ["0.5", "20", "20 k", "1 M"]
     assert style.scale(154.5e6) == (1e6, "M") and style.scale(0) == (1.0, "")
 
 
@@ -502,7 +504,8 @@ def test_percentiles_of_the_article_are_hollow_markers_in_the_colour_of_the_seri
 def test_percentiles_of_writes_need_samples_of_writes(blocks):
     with style.styled():
         drawn = percentiles.draw(block_rows(), {"kind": "percentiles", "prefix": "write", "panels": "readers"}, blocks, [])
-    # 500 writes: up to the 99th.
+    # 500 writes: up to the 99th, and so is the axis.
+    assert drawn.axes[0].get_xlim()[1] < 1000
     assert curve_of(drawn, "rwlock") == ([2, 20, 100], [100000, 200000, 400000])
     assert "response time of writes" in words_of(drawn)
 
@@ -554,7 +557,9 @@ def test_sweeps_may_be_on_logarithmic_axes(blocks):
         plain = lines.draw(rows, {"kind": "lines", "x": "block", "y": "reads_per_s"}, blocks, [])
     (ax,) = drawn.axes
     assert ax.get_xscale() == ax.get_yscale() == "log" and plain.axes[0].get_xscale() == "linear"
-    assert {label.get_text() for label in ax.get_xticklabels()} == {"256", "1 Mi"}
+    assert {label.get_text() for label in ax.get_xticklabels()} == {"256", "1 Mi"} and ax.get_ylabel() == "scans/s"
+    drawn.canvas.draw()
+    assert "100 k" in {label.get_text() for label in ax.get_yticklabels()}
     assert {line.get_label() for line in ax.get_lines()} >= {"plain", "swap ebr", "swap debra", "rwlock"}
 
 
