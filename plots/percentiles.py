@@ -30,10 +30,12 @@ def draw(rows, spec, experiment, notes):
     if prefix not in NAMES:
         raise UserError(f"wanted one of {', '.join(filter(None, NAMES))} for prefix of a figure, found {prefix}: correct "
                         f"{experiment.path}")
-    source = _source(spec, prefix, experiment)
+    source = _source(spec, prefix, experiment, rows)
     columns = _columns(rows, prefix)
-    panels = [(title, _lines(part, columns, prefix, experiment.series)) for title, part in series.panels(rows, column)]
-    every = [line for _, found in panels for line in found]
+    panels = [(title, _lines(part, columns, prefix, experiment.series), source if source and source.fits(part) else None)
+              for title, part in series.panels(rows, column)]
+    every = [line for _, found, _ in panels for line in found]
+    source = next((theirs for _, _, theirs in panels if theirs), None)
     first = ([f"hollow: {source.label}"] if source else []) + ["a line ends where a trial has not one sample left that is slower"]
     notes = series.notes(every, rows, (None, next(iter(columns), ""), column), first + notes, "lines: medians; bands",
                          "the range over repeats")
@@ -47,11 +49,11 @@ def draw(rows, spec, experiment, notes):
     width = max(left + 3.0 * across + beside, 6.0, style.title_width(series.title(spec, experiment)))
     drawn = style.canvas(width, height)
     axes = list(drawn.subplots(down, across, squeeze=False, sharey=True).flat)
-    for place, (ax, (title, found)) in enumerate(zip(axes, panels)):
+    for place, (ax, (title, found, theirs)) in enumerate(zip(axes, panels)):
         ax.set_title(title)
         for line in found:
             _curve(ax, line, 0.2 if len(found) <= 4 else 0.1)
-            _published(ax, line, source)
+            _published(ax, line, theirs)
         _axis(ax, every, source)
         if place % across == 0:
             ax.set_ylabel(NAMES[prefix])
@@ -106,7 +108,7 @@ def _curve(ax, line, shade):
     ax.plot(xs, [median for _, _, median in shown], label=line.label, **line.look)
 
 
-def _source(spec, prefix, experiment):
+def _source(spec, prefix, experiment, rows):
     if "source" not in spec:
         return None
     source = experiment.sources.get(spec["source"])
@@ -114,6 +116,10 @@ def _source(spec, prefix, experiment):
     if not source or (source.x, source.column) != wanted:
         raise UserError(f"wanted a section [source {spec['source']}] with x = {wanted[0]} and column = {wanted[1]} in "
                         f"{experiment.path}, found none: correct it")
+    for column in source.where:
+        if rows and column not in rows[0]:
+            raise UserError(f"wanted columns of the results for `where` of [source {spec['source']}] of {experiment.path}, found {column}: "
+                            "correct it")
     return source
 
 

@@ -492,10 +492,16 @@ def test_percentiles_of_the_article_are_hollow_markers_in_the_colour_of_the_seri
     one = [row for row in block_rows() if row["reclaimer"] != "debra"]
     with style.styled():
         drawn = percentiles.draw(one, CURVES, blocks, [])
-    for ax in drawn.axes:
-        hollow = {line.get_color(): line for line in ax.get_lines() if line.get_markerfacecolor() == "white"}
-        assert set(hollow) == {style.BLOCKS["rwlock_block"][0], style.SCHEMES["ebr"][0]}
-        assert hollow[style.SCHEMES["ebr"][0]].get_ydata().tolist() == [22400, 49800, 242000]
+    two, fifty = ({line.get_color(): line for line in ax.get_lines() if line.get_markerfacecolor() == "white"} for ax in drawn.axes)
+    # The article had 50 readers.
+    assert not two and set(fifty) == {style.BLOCKS["rwlock_block"][0], style.SCHEMES["ebr"][0]}
+    assert fifty[style.SCHEMES["ebr"][0]].get_ydata().tolist() == [22400, 49800, 242000]
+    with style.styled():
+        alone = percentiles.draw([row for row in one if row["readers"] == "2"], CURVES, blocks, [])
+    assert not any("hollow" in word for word in words_of(alone))
+    blocks.sources["latency"].where = {"colour": "red"}
+    with pytest.raises(UserError, match="found colour"):
+        percentiles.draw(one, CURVES, blocks, [])
     for wrong in ({"source": "throughput"}, {"prefix": "write"}, {"prefix": "oak"}):
         with pytest.raises(UserError, match="block-read-mostly"):
             percentiles.draw(one, {**CURVES, **wrong}, blocks, [])

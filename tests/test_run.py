@@ -268,6 +268,8 @@ def test_check_runs_nothing(site):
     ("value = olc[threads=max]", "value = olc[threads=max].opps", "found opps"),
     ("value = olc[threads=max]", "value = olc", "found 3"),
     ("testable = units >= 2", "testable = moons >= 2", "found moons"),
+    ("[lock]", "[source]\nlabel = x\nx = threads\ncolumn = ops_per_s\nthreads = 1\nwhere = units=2\n[lock]", "`where` in a [source NAME] only"),
+    ("[lock]", "[source s]\nlabel = x\nx = threads\ncolumn = ops_per_s\nthreads = 1\nwhere = units\n[lock]", "[source s]"),
     ("[lock]", "[lo ck]", "lo ck"),
     ("[lock]", "[olc]", "olc"),
 ])

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field
 
 from lib import claims
+from lib import rows as table
 from lib.command import UserError
 
 NAME = re.compile(r"[\w-]+")
@@ -27,6 +28,10 @@ class Source:
     column: str
     at: list
     values: dict  # series → list of floats in the column's own unit, one for each x
+    where: dict = field(default_factory=dict)  # {column: word}: the rows that may be set against it
+
+    def fits(self, rows):
+        return all(table.same(row[column], word) for row in rows for column, word in self.where.items())
 
 
 @dataclass
@@ -94,6 +99,8 @@ def load(path, mode="full"):
             found.sources[_name(path, rest)] = _source(found, section, dict(file[section]))
     if "source" in file:
         found.source = _source(found, "source", dict(file["source"]))
+        if found.source.where:
+            raise UserError(f"wanted `where` in a [source NAME] only, found it in [source]: correct {path}, whose x says where it is of")
     return found
 
 
@@ -139,6 +146,7 @@ def _source(found, title, section):
     try:
         label, x, column = section.pop("label"), section.pop("x"), section.pop("column")
         scale = float(section.pop("scale", "1"))
+        where = dict(pair.split("=") for pair in section.pop("where", "").split())
         at = section.pop(x).split()
         values = {series: [float(word) * scale for word in text.split()] for series, text in section.items()}
     except (KeyError, ValueError) as error:
@@ -148,4 +156,4 @@ def _source(found, title, section):
         if series not in found.series or len(numbers) != len(at):
             raise UserError(f"wanted {len(at)} numbers for a series of this file in [{title}], found {series} with "
                             f"{len(numbers)}: correct {found.path}")
-    return Source(label, x, column, at, values)
+    return Source(label, x, column, at, values, where)
