@@ -81,15 +81,12 @@ def _cell(rows, formula):
 def _spoken(values):
     middle = statistics.median(values)
     digits = 0 if middle >= 100 else 1 if middle >= 10 else 2 if middle >= 0.1 or middle == 0 else 4
-    text = f"{middle:,.{digits}f}"
-    if len(values) > 1 and middle:
-        text += f" ±{(max(values) - min(values)) / 2 / middle:.0%}"
-    return text
+    return f"{middle:,.{digits}f}" + series.spread(values, f"{{:,.{digits}f}}".format)
 
 
 def draw(rows, spec, experiment, notes):
     made = table_of(rows, spec, experiment)
-    legend = ["median ± half the range of all samples"]
+    legend = [f"median {series.SPREAD_NOTE}"]
     if any(MARK in word for word in made.header):
         legend.append(f"{MARK} from traced or timed trials, whose speed is another")
     return tabular.draw(made, legend + notes + series.failure_notes(rows, spec["by"].split()[-1], "status")[:6])

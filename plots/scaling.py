@@ -39,7 +39,7 @@ def _samples(rows, name, x, word, y):
 
 
 def _block(title, points, names, others, baseline, divisor):
-    """Lines of one panel. Scaling is against the first x, medians throughout; ± is half the range of all samples."""
+    """Lines of one panel. Scaling is against the first x, medians throughout, with the spread of all samples."""
     first = next(iter(points.values()), {})
     lines = []
     for word, samples in points.items():
@@ -54,10 +54,9 @@ def _block(title, points, names, others, baseline, divisor):
 def _median(samples, divisor):
     if not samples:
         return ABSENT
-    text = f"{statistics.median(samples) / divisor:.1f}"
-    if len(samples) > 1:
-        text += f" ±{(max(samples) - min(samples)) / 2 / statistics.median(samples):.0%}"
-    return text
+    spoken = "{:.1f}".format
+    scaled = [value / divisor for value in samples]
+    return spoken(statistics.median(scaled)) + series.spread(scaled, spoken)
 
 
 def _scaling(first, samples):
@@ -78,5 +77,5 @@ def _digits(ratio):
 
 
 def draw(rows, spec, experiment, notes):
-    note = "median ± half the range of all samples; [95 % bootstrap interval]"
+    note = f"median {series.SPREAD_NOTE}; [95 % bootstrap interval]"
     return tabular.draw(table_of(rows, spec, experiment), [note] + notes)

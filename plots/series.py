@@ -108,6 +108,18 @@ def sample_note(found, drawn, what=SPREAD):
     return f"{drawn}: {what}, {counted}"
 
 
+SPREAD_NOTE = "± half the range of all samples, or the range itself if that is more than the median"
+
+
+def spread(values, spoken):
+    """What follows a median in a table."""
+    middle = statistics.median(values)
+    half = (max(values) - min(values)) / 2
+    if len(values) < 2 or middle == half == 0:
+        return ""
+    return f" ±{half / middle:.0%}" if half <= middle else f" ({spoken(min(values))}–{spoken(max(values))})"
+
+
 NOTES_SHOWN = 8
 
 

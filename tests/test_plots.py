@@ -417,6 +417,11 @@ def test_columns_that_cannot_be_told_are_empty_and_mistakes_are_named(one_series
             columns.table_of(rows, {**COLUMNS, **wrong}, one_series)
 
 
+def test_a_spread_beyond_the_median_is_told_as_a_range():
+    assert [series.spread(values, "{:.0f}".format) for values in ([9, 10, 11], [5, 5, 15], [5, 5, 16], [1, 10, 450], [7], [0, 0, 3], [0, 0])] == [
+        " ±10%", " ±100%", " (5–16)", " (1–450)", "", " (0–3)", ""]
+
+
 def test_a_figure_may_be_about_some_series(read_scaling):
     rows = make_rows()
     assert {row["series"] for row in plots.rows_of({"series": "olc"}, rows)} == {"olc"} and plots.rows_of({}, rows) == rows
