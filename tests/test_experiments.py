@@ -127,7 +127,8 @@ ARTICLE = {
     "block-writer-off": {(name, structure, reclaimer, rate, "0") for rate in ("500", "0") for name, structure, reclaimer in (
         ("rwlock", "rwlock_block", "immediate"), ("swap", "swap_block", "ebr"))},
     "block-growing": {("swap", "swap_block", "ebr", "500", "0"), ("locked-swap", "locked_swap_block", "ebr", "500", "1.06")},
-    "block-alternatives": {("plain", "plain_block", "immediate", "0", "0"), ("locked-swap", "locked_swap_block", "ebr", "500", "0"),
+    "block-alternatives": {("plain", "plain_block", "immediate", "0", "0"), ("swap-unwritten", "swap_block", "ebr", "0", "0"),
+                           ("locked-swap", "locked_swap_block", "ebr", "500", "0"),
                            *((name, name.replace("-", "_") + "_block", "immediate", "500", "0") for name in (
                                "left-right", "seqlock", "arc-swap", "rwlock", "pthread-rwlock", "mutex")),
                            *(("swap", "swap_block", name, "500", "0") for name in ("leak", "ebr", "debra", "token_periodic"))},
