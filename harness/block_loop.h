@@ -43,7 +43,8 @@ static noinline void pause_between_scans(struct worker *w)
     smr_online(w->smr);
 }
 
-/* With a number of scans to do, the last reader ends the writers' window as well. */
+/* With a number of scans to do, the last reader that has done its share ends the writers' window. A timed one has been ended
+ * by then, and its end must stay what it was. */
 static noinline void note_reader_end(struct trial *trial)
 {
     if (fetch_add_acq_rel(&trial->reading, -1u) != 1)
@@ -79,7 +80,8 @@ static noinline void run_reader(struct worker *w)
     tally.done[OP_SCAN] = w->budget - left;
     tally.succeeded[OP_SCAN] = tally.done[OP_SCAN] * trial->workload.elements;
     w->tally = tally;
-    note_reader_end(trial);
+    if (left == 0)
+        note_reader_end(trial);
 }
 
 /* ---- writers ---- */

@@ -130,6 +130,12 @@ def test_a_crowd_of_readers_moves_no_intended_start():
     assert number(found, "writes_wanted") > 0.97 * 1000 * 0.5
 
 
+def test_readers_that_stop_late_do_not_move_the_end_of_the_writers_window():
+    """What was due and how long that took is counted to the same moment."""
+    found = row(*SWAP, "--readers=20", "--oversubscribe", "--yield=none", "--write-rate=100000", "--seconds=0.3", "--warmup=0")
+    assert abs(number(found, "writes_wanted") - 100000 * number(found, "write_s")) <= 2
+
+
 def test_a_writer_that_only_sleeps_does_not_stretch_the_readers_window():
     """Two scans of one element last less than it takes to wake a thread."""
     ratios = []
